@@ -26,7 +26,7 @@ LIMITS = {
     "tidegate/answer": 2,
     "tidegate/audit": 253,
     "tidegate/cli": 84,
-    "tidegate/collect": 243,
+    "tidegate/collect": 3,
     "tidegate/demo": 11,
     "tidegate/ledger": 9,
     "tidegate/policy": 4,

@@ -155,13 +155,13 @@ def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, se
     assert "not the description of a collection" in run("collect", "randomize", folder / "answers.csv", *answers)[2]
     assert "No such file" in run("collect", "randomize", folder / "none.json", *answers)[2]
     assert (
-        "not the one with the fingerprint"
+        "does not have the fingerprint"
         in run("collect", "randomize", folder / "d.json", *answers, "--fingerprint", "00")[2]
     )
     assert "it already exists" in run("collect", "randomize", folder / "d.json", *answers[:3], sent)[2]
     assert "Cannot read" in run("collect", "submit", people, "shoppers", folder / "none.jsonl")[2]
     assert "no collection called" in run("collect", "submit", people, "voters", sent)[2]
-    assert "no report has come in yet" in run("collect", "estimate", people, "shoppers", "age")[2]
+    assert "There is no counted report yet" in run("collect", "estimate", people, "shoppers", "age")[2]
     assert (
         "`--plot` needs a single question"
         in run("collect", "estimate", people, "shoppers", "--plot", folder / "z.png")[2]
@@ -186,7 +186,7 @@ def test_changed_segments_are_detected(run: Run, people: Path, sent: Path) -> No
     segment.write_bytes(segment.read_bytes() + b"x")
     code, _, err = run("collect", "verify", people)
     assert code == 2
-    assert "is not what its entry says" in err
+    assert "is missing or differs from its entry" in err
 
 
 def test_closed_collection_reports_its_state(run: Run, people: Path, sent: Path) -> None:

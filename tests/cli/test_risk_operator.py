@@ -106,7 +106,7 @@ WRONG = {
     "one value": (("operator", "unary", "--values", "1", "--epsilon", "1"), "`--values` must be from 2 to 65,536"),
     "a word": (("operator", "unary", "--values", "5", "--epsilon", "much"), "`--epsilon` must be a number"),
     "a prior too short": (("operator", "unary", "--values", "5", "--epsilon", "1", "--prior", "1"), "5 probabilities"),
-    "no requirement": (("advise", "--values", "5", "--clients", "9"), "one wanted privacy"),
+    "no requirement": (("advise", "--values", "5", "--clients", "9"), "Exactly one privacy target"),
     "half a breach": (("advise", "--values", "5", "--clients", "9", "--breach", "0.1"), "two probabilities"),
     "no order": (("advise", "--values", "5", "--categories", "--clients", "9", "--interval", "1"), "no interval"),
 }

@@ -27,7 +27,7 @@ def judged(option: Any) -> tuple[float, float, float]:
     [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"loss": "0.3"}, {"interval": 1}],
     ids=lambda wanted: next(iter(wanted)),
 )
-def test_every_option_keeps_what_was_wanted_and_the_next_weaker_does_not(universe: Any, wanted: dict[str, Any]) -> None:
+def test_every_option_meets_the_target_and_the_next_weaker_does_not(universe: Any, wanted: dict[str, Any]) -> None:
     if "interval" in wanted and universe is TOWN:
         pytest.skip("a category has no interval")
     advice = advise(universe, clients=10_000, **wanted)
@@ -58,7 +58,7 @@ def weaker(universe: Any, option: Any) -> Any:
     return replace(option, measures=measure(operator))
 
 
-def test_a_guarantee_comes_before_none_and_the_impossible_last() -> None:
+def test_options_with_a_guarantee_come_first_and_impossible_ones_last() -> None:
     interval = advise(AGE, clients=10_000, interval=1)
     losses = [option.measures.epsilon for option in interval.options if option.measures]
     assert interval.best.operator == "square-wave"
@@ -69,7 +69,7 @@ def test_a_guarantee_comes_before_none_and_the_impossible_last() -> None:
 
 
 @pytest.mark.parametrize(("values", "best"), [(3, {"randomized-response", "subset"}), (200, {"subset"})])
-def test_categories_go_by_their_exact_variance(values: int, best: set[str]) -> None:
+def test_category_options_are_ranked_by_exact_variance(values: int, best: set[str]) -> None:
     advice = advise(plain_universe(values, ordered=False), clients=5_000, epsilon=1)
     errors = {option.operator: option.error for option in advice.options}
     assert advice.best.operator in best
@@ -90,19 +90,19 @@ def test_more_clients_show_more_and_the_line_fits_the_policy_file() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing wanted": ({}, "one wanted privacy"),
-    "two things wanted": ({"epsilon": 1, "loss": "0.1"}, "one wanted privacy"),
+    "nothing wanted": ({}, "Exactly one privacy target"),
+    "two things wanted": ({"epsilon": 1, "loss": "0.1"}, "Exactly one privacy target"),
     "no clients": ({"epsilon": 1, "clients": 0}, "1 or more"),
     "epsilon above": ({"epsilon": 30}, "from 0.001 to 20"),
-    "a breach the wrong way": ({"breach": ("0.5", "0.05")}, "from a small probability to a larger"),
-    "a breach too near": ({"breach": ("0.5", "0.5001")}, "too near"),
+    "a breach the wrong way": ({"breach": ("0.5", "0.05")}, "a probability and a larger one"),
+    "a breach too near": ({"breach": ("0.5", "0.5001")}, "too close"),
     "a loss of all": ({"loss": 1}, "between 0 and 1"),
     "an interval of nothing": ({"interval": 0}, "share of the range"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_wanted_is_said(case: str) -> None:
+def test_invalid_target_is_refused(case: str) -> None:
     given, says = WRONG[case]
     with pytest.raises(Unsupported, match=says):
         advise(AGE, **{"clients": 100, **given})

@@ -77,7 +77,7 @@ def test_entry_has_the_scheduled_time_and_a_random_name(ledger_url: str, tmp_pat
     assert names[0][1] != names[1][1]
 
 
-def test_slot_counts_once_and_only_if_enough_wait(ledger_url: str, tmp_path: Path) -> None:
+def test_slot_counts_once_and_only_if_enough_reports_wait(ledger_url: str, tmp_path: Path) -> None:
     _, survey = opened(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 99))
     assert survey.flush_if_due(now=TOMORROW) == 0
@@ -105,7 +105,7 @@ def test_close_counts_the_remainder_and_receives_no_more(ledger_url: str, tmp_pa
     assert problems(session, survey) == []
 
 
-def test_new_version_counts_what_waits_for_the_old_one(ledger_url: str, tmp_path: Path) -> None:
+def test_new_version_counts_waiting_reports_of_the_old_one(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 7))
     later, survey_2 = opened(ledger_url, tmp_path / "r", replace(SHOPPERS, version=2))
@@ -240,7 +240,7 @@ def flush_often(pipe: Any, url: str, place: Path) -> None:
     pipe.send([survey.flush_if_due(now=TOMORROW) for _ in range(3)])
 
 
-def test_processes_that_flush_at_once_write_one_batch(ledger_url: str, tmp_path: Path) -> None:
+def test_concurrent_flushes_write_one_batch(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 250))
     children = [Child(flush_often, ledger_url, tmp_path / "r") for _ in range(3)]
@@ -255,7 +255,7 @@ def test_processes_that_flush_at_once_write_one_batch(ledger_url: str, tmp_path:
     assert problems(session, survey) == []
 
 
-def test_verify_finds_a_report_that_waits_although_it_was_counted(ledger_url: str, tmp_path: Path) -> None:
+def test_verify_detects_a_counted_report_that_still_waits(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path / "r")
     survey.submit(reports(0, 5))
     with session.ledger.store.writing() as connection:
@@ -280,7 +280,7 @@ def test_batch_key_is_read_written_and_promised(tmp_path: Path) -> None:
             read_batch(wrong)
 
 
-def test_flush_command_counts_or_says_why_not(tmp_path: Path) -> None:
+def test_flush_command_counts_or_explains_why_not(tmp_path: Path) -> None:
     file = tmp_path / "people.toml"
     file.write_text(write_policy(policy_of()), "utf-8")
     with tg.open(file) as session:

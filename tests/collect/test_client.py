@@ -37,7 +37,7 @@ def client(collection: Collection = SHOPPERS, memory: Any = None, seed: str = "t
     return Client(collection, memory=memory, source=SeededBytes(seed))
 
 
-def test_a_client_needs_no_arrays_and_no_engine() -> None:
+def test_client_imports_neither_numpy_nor_an_engine() -> None:
     """In a process of its own: after a whole report none of them was imported."""
     program = (
         "import json, sys; from tidegate.collect.client import Client; client = Client(json.load(sys.stdin));"
@@ -54,7 +54,7 @@ def test_a_client_needs_no_arrays_and_no_engine() -> None:
     assert told.stdout.strip() == "[]"
 
 
-def test_a_report_holds_randomized_answers_and_nothing_else() -> None:
+def test_report_contains_randomized_answers_and_nothing_else() -> None:
     report = client().randomize(TRUE)
     assert set(report) == {"collection", "fingerprint", "version", "answers", "id"}
     assert report["fingerprint"] == SHOPPERS.fingerprint
@@ -62,13 +62,13 @@ def test_a_report_holds_randomized_answers_and_nothing_else() -> None:
     assert refusal(json.loads(json.dumps(report)), SHOPPERS, operators) is None
 
 
-def test_a_repeat_is_the_same_report_for_ever() -> None:
+def test_repeated_answer_gives_the_same_report() -> None:
     memory: dict[str, Any] = {}
     first = client(memory=memory).randomize(TRUE)
     assert all(client(memory=memory, seed=str(again)).randomize(TRUE) == first for again in range(20))
 
 
-def test_a_changed_value_has_an_answer_of_its_own_and_coming_back_finds_the_old_one() -> None:
+def test_changed_value_has_its_own_answer_and_the_old_value_keeps_the_old_one() -> None:
     memory: dict[str, Any] = {}
     first = client(memory=memory).randomize(TRUE)
     other = client(memory=memory).randomize({**TRUE, "age": 35})
@@ -77,7 +77,7 @@ def test_a_changed_value_has_an_answer_of_its_own_and_coming_back_finds_the_old_
     assert client(memory=memory).randomize(TRUE) == first
 
 
-def test_what_was_given_adds_up_over_values_and_versions() -> None:
+def test_losses_add_up_over_values_and_versions() -> None:
     memory: dict[str, Any] = {}
     for age in (34, 35, 34):
         client(memory=memory).randomize({**TRUE, "age": age})
@@ -91,11 +91,11 @@ def test_what_was_given_adds_up_over_values_and_versions() -> None:
     assert [given.answered for given in later.given()] == [2, 1], (
         "the same question in another version gives nothing new"
     )
-    assert "together they give away epsilon at most 4" in str(later.given()[0])
+    assert "together they reveal epsilon at most 4" in str(later.given()[0])
     assert str(later.account()) == "Your answers to shoppers have used 5.0 of 6.0."
 
 
-def test_an_unlimited_loss_is_said_so() -> None:
+def test_unlimited_loss_is_stated() -> None:
     noisy = Collection("noisy", {"age": Question("age", AGE, "uniform-noise", privacy=1)})
     one = client(noisy)
     assert one.given()[0].epsilon == 0
@@ -104,17 +104,17 @@ def test_an_unlimited_loss_is_said_so() -> None:
     assert "unlimited" in str(one.given()[0])
 
 
-def test_once_means_one_report() -> None:
+def test_once_allows_one_report() -> None:
     memory: dict[str, Any] = {}
     once = replace(SHOPPERS, repeats="once")
     first = client(once, memory).randomize(TRUE)
     assert client(once, memory).randomize(TRUE) == first
-    with pytest.raises(Unsupported, match="takes one report"):
+    with pytest.raises(Unsupported, match="accepts one report"):
         client(once, memory).randomize({**TRUE, "age": 35})
     assert client(once, memory).randomize(TRUE) == first
 
 
-def test_one_report_that_was_interrupted_can_be_finished() -> None:
+def test_interrupted_single_report_can_be_finished() -> None:
     once = replace(SHOPPERS, repeats="once")
     memory = Failing(fails=f"answer/{question_key('', SHOPPERS.questions['town'])}")
     with pytest.raises(OSError):  # noqa: PT011
@@ -124,7 +124,7 @@ def test_one_report_that_was_interrupted_can_be_finished() -> None:
     assert client(once, memory).randomize(TRUE) == client(once, memory).randomize(TRUE)
 
 
-def test_two_layers_make_fresh_reports_of_one_remembered_answer() -> None:
+def test_two_layers_draw_fresh_reports_of_one_stored_answer() -> None:
     twice = Collection(
         "twice", {"town": Question("town", TOWN, "randomized-response", epsilon=3, each="0.5")}, repeats="two-layers"
     )
@@ -138,7 +138,7 @@ def test_two_layers_make_fresh_reports_of_one_remembered_answer() -> None:
     assert one.given()[0].epsilon == pytest.approx(3)
 
 
-def test_a_memory_in_a_file_outlives_the_client_and_is_its_owners_only(tmp_path: Path) -> None:
+def test_memory_file_outlives_the_client_and_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "answers.json"
     first = client(memory=file).randomize(TRUE)
     assert client(memory=str(file), seed="other").randomize(TRUE) == first
@@ -147,10 +147,10 @@ def test_a_memory_in_a_file_outlives_the_client_and_is_its_owners_only(tmp_path:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "\x00"])
-def test_a_broken_memory_is_refused_and_never_started_over(tmp_path: Path, content: str) -> None:
+def test_damaged_memory_is_refused_and_never_replaced(tmp_path: Path, content: str) -> None:
     file = tmp_path / "answers.json"
     file.write_text(content)
-    with pytest.raises(SourceUnreadable, match="nothing was randomized"):
+    with pytest.raises(SourceUnreadable, match="Nothing was randomized"):
         client(memory=file)
     assert file.read_text() == content
 
@@ -200,7 +200,7 @@ def test_thirty_versions_of_one_question_give_one_answer() -> None:
     assert client(versions[-1], memory).account().spent == 1
 
 
-def test_the_key_is_what_is_asked_and_how_and_nothing_else() -> None:
+def test_question_key_depends_only_on_what_is_asked_and_how() -> None:
     key = question_key("", SHOPPERS.questions["age"])
     moved = Collection("other", {"years": SHOPPERS.questions["age"]}, version=9, closed=True)
     assert question_key("", moved.questions["years"]) == key
@@ -229,7 +229,7 @@ def hostile_versions() -> list[Collection]:
     return [Collection("asked", {"it": q}, version=n, lifetime=Fraction(2 + n)) for n, q in enumerate(asked, 1)]
 
 
-def test_a_holder_who_renames_the_question_is_stopped_by_the_lifetime() -> None:
+def test_lifetime_stops_a_holder_who_renames_the_question() -> None:
     memory: dict[str, Any] = {}
     first, second, third, *others = hostile_versions()
     for version in (first, second, third):
@@ -240,7 +240,7 @@ def test_a_holder_who_renames_the_question_is_stopped_by_the_lifetime() -> None:
     assert len([key for key in memory if key.startswith("answer/")]) == 3
 
 
-def test_what_the_lifetime_has_no_room_for_is_refused_with_the_numbers() -> None:
+def test_answers_beyond_the_lifetime_are_refused_with_the_numbers() -> None:
     memory: dict[str, Any] = {}
     council = replace(ASKED, holder="Works council", lifetime=Fraction(2))
     client(council, memory).randomize({"dvd": "yes"})
@@ -261,7 +261,7 @@ def replace_epsilon(question: Question, epsilon: int) -> Question:
     return Question(question.attribute, question.universe, question.operator, epsilon=epsilon)
 
 
-def test_a_later_lifetime_counts_where_it_is_lower_and_never_where_it_is_higher() -> None:
+def test_later_lifetime_can_lower_the_first_one_but_not_raise_it() -> None:
     memory: dict[str, Any] = {}
     stated = [Fraction(4), Fraction(9), Fraction(2), Fraction(3)]
     kept = []
@@ -272,7 +272,7 @@ def test_a_later_lifetime_counts_where_it_is_lower_and_never_where_it_is_higher(
     assert kept == [4, 4, 2, 2]
 
 
-def test_all_collections_of_a_named_holder_share_a_lifetime_and_others_have_their_own() -> None:
+def test_collections_of_a_named_holder_share_a_lifetime_and_others_do_not() -> None:
     memory: dict[str, Any] = {}
     first = replace(ASKED, holder="Works council", lifetime=Fraction(1))
     client(first, memory).randomize({"dvd": "yes"})
@@ -283,11 +283,11 @@ def test_all_collections_of_a_named_holder_share_a_lifetime_and_others_have_thei
 
 
 @pytest.mark.parametrize(("repeats", "lifetime"), [("once", 3), ("memoised", 6)])
-def test_a_collection_that_states_no_lifetime_has_a_limited_one(repeats: Any, lifetime: int) -> None:
+def test_collection_without_a_stated_lifetime_has_a_limited_one(repeats: Any, lifetime: int) -> None:
     assert client(replace(SHOPPERS, repeats=repeats)).account().lifetime == lifetime
 
 
-def test_a_collection_of_unlimited_loss_has_an_unlimited_lifetime_and_cannot_state_another() -> None:
+def test_collection_with_unlimited_loss_has_an_unlimited_lifetime_and_cannot_state_another() -> None:
     noisy = Collection("noisy", {"age": Question("age", AGE, "uniform-noise", privacy=1)})
     one = client(noisy)
     one.randomize({"age": 20})
@@ -297,12 +297,12 @@ def test_a_collection_of_unlimited_loss_has_an_unlimited_lifetime_and_cannot_sta
 
 
 @pytest.mark.parametrize("lifetime", ["0", "-1", "2.9"])
-def test_a_lifetime_below_one_report_is_refused(lifetime: str) -> None:
+def test_lifetime_below_one_report_is_refused(lifetime: str) -> None:
     with pytest.raises(PolicyUnreadable, match="lifetime"):
         replace(SHOPPERS, lifetime=Fraction(lifetime))
 
 
-def test_holder_and_lifetime_are_promised_where_they_are_stated() -> None:
+def test_stated_holder_and_lifetime_are_part_of_the_promise() -> None:
     stated = replace(SHOPPERS, holder="Works council", lifetime=Fraction("4.5"))
     assert Client(json.loads(json.dumps(stated.public_dict()))).collection == stated
     assert len({SHOPPERS.fingerprint, stated.fingerprint, replace(stated, lifetime=Fraction(5)).fingerprint}) == 3
@@ -314,7 +314,7 @@ def test_holder_and_lifetime_are_promised_where_they_are_stated() -> None:
 # Draft, sending, sent
 
 
-def test_a_preview_costs_nothing_and_locks_nothing() -> None:
+def test_preview_charges_and_locks_nothing() -> None:
     memory: dict[str, Any] = {}
     once = replace(SHOPPERS, repeats="once")
     for age in (34, 35, 36, 37):
@@ -323,12 +323,12 @@ def test_a_preview_costs_nothing_and_locks_nothing() -> None:
     assert [given.answered for given in client(once, memory).given()] == [0, 0]
     shown = client(once, memory).draft({**TRUE, "age": 35})
     assert client(once, memory).randomize({**TRUE, "age": 35}) == shown
-    with pytest.raises(Unsupported, match="yours was sent already"):
+    with pytest.raises(Unsupported, match="yours was already sent"):
         client(once, memory).tell({**TRUE, "age": 34})
 
 
 @pytest.mark.parametrize("repeats", ["memoised", "once", "two-layers"])
-def test_a_draft_is_permanent_whatever_is_looked_at_between(repeats: Any) -> None:
+def test_draft_is_permanent_whatever_is_previewed_between(repeats: Any) -> None:
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
     asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
     memory: dict[str, Any] = {}
@@ -340,7 +340,7 @@ def test_a_draft_is_permanent_whatever_is_looked_at_between(repeats: Any) -> Non
 
 
 @pytest.mark.parametrize("repeats", ["once", "two-layers"])
-def test_a_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeats: Any) -> None:
+def test_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeats: Any) -> None:
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
     asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
     memory: dict[str, Any] = {}
@@ -349,7 +349,7 @@ def test_a_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeat
     assert client(asked, memory, seed="later").start({"town": "north"}) == first
     assert client(asked, memory).account().spent == 2
     if repeats == "once":
-        with pytest.raises(Unsupported, match="takes one report"):
+        with pytest.raises(Unsupported, match="accepts one report"):
             client(asked, memory).start({"town": "south"})
     client(asked, memory).confirm({"town": "north"})
     again = client(asked, memory, seed="later").start({"town": "north"})
@@ -357,7 +357,7 @@ def test_a_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeat
     assert client(asked, memory).account().spent == 2
 
 
-def test_a_confirmed_answer_is_remembered_as_sent_and_a_draft_is_not_confirmed() -> None:
+def test_confirmed_answer_is_stored_as_sent_and_a_draft_is_not_confirmed() -> None:
     memory: dict[str, Any] = {}
     one = client(ASKED, memory)
     one.draft({"dvd": "no"})
@@ -369,7 +369,7 @@ def test_a_confirmed_answer_is_remembered_as_sent_and_a_draft_is_not_confirmed()
     assert memory[f"answer/{question_key('', DVD)}/1"]["state"] == {"asked": "sent"}
 
 
-def test_forgetting_removes_answers_and_keeps_what_was_used() -> None:
+def test_forgetting_removes_answers_and_keeps_the_used_lifetime() -> None:
     memory: dict[str, Any] = {}
     once = replace(SHOPPERS, name="other", repeats="once")
     client(once, memory).randomize(TRUE)
@@ -380,7 +380,7 @@ def test_forgetting_removes_answers_and_keeps_what_was_used() -> None:
     assert client(memory=memory).account().spent == 3
     client(memory=memory, seed="anew").randomize(TRUE)
     assert client(memory=memory).account().spent == 6, "drawn anew, and charged anew"
-    with pytest.raises(Unsupported, match="takes one report"):
+    with pytest.raises(Unsupported, match="accepts one report"):
         client(once, memory).draft(TRUE)
 
 
@@ -395,7 +395,7 @@ def earlier_memory(collection: Collection, codes: dict[str, list[int]], **report
     return memory
 
 
-def test_answers_of_an_earlier_memory_are_neither_drawn_again_nor_forgotten_in_the_account() -> None:
+def test_answers_of_an_earlier_memory_are_not_drawn_again_and_stay_in_the_account() -> None:
     memory = earlier_memory(SHOPPERS, {"age": [18, 19], "town": [0]}, age=3, town=[1, 2])
     identity = identity_of(memory["seal"], SHOPPERS.fingerprint, 18, 0)
     report = client(memory=memory).randomize(TRUE)
@@ -407,7 +407,7 @@ def test_answers_of_an_earlier_memory_are_neither_drawn_again_nor_forgotten_in_t
     assert later["answers"] == report["answers"]
 
 
-def test_an_earlier_version_in_an_earlier_memory_counts_once() -> None:
+def test_earlier_version_in_an_earlier_memory_counts_once() -> None:
     memory = earlier_memory(SHOPPERS, {"age": [18], "town": [0]}, age=3, town=[1, 2])
     changed = replace(SHOPPERS, version=2, questions={"age": Question("age", AGE, "square-wave", epsilon=1)})
     for _ in range(3):
@@ -416,27 +416,27 @@ def test_an_earlier_version_in_an_earlier_memory_counts_once() -> None:
     assert client(memory=memory).account().spent == 3
 
 
-def test_one_report_of_an_earlier_memory_stays_the_only_one() -> None:
+def test_single_report_of_an_earlier_memory_stays_the_only_one() -> None:
     once = replace(SHOPPERS, repeats="once")
     memory = earlier_memory(once, {"age": [18], "town": [0]}, age=3, town=[1, 2])
-    with pytest.raises(Unsupported, match="takes one report"):
+    with pytest.raises(Unsupported, match="accepts one report"):
         client(once, memory).draft({**TRUE, "age": 35})
     assert client(once, memory).randomize(TRUE)["answers"] == {"age": 3, "town": [1, 2]}
 
 
-def test_a_description_changed_on_its_way_is_refused() -> None:
+def test_description_changed_in_transit_is_refused() -> None:
     told = json.loads(json.dumps(SHOPPERS.public_dict()))
     told["questions"]["age"]["epsilon"] = 20
     with pytest.raises(PolicyUnreadable, match="changed in transit"):
         Client(told)
-    with pytest.raises(Unsupported, match="fingerprint you were given"):
+    with pytest.raises(Unsupported, match="fingerprint that you were given"):
         Client(SHOPPERS.public_dict(), fingerprint="0" * 64)
     assert Client(SHOPPERS.public_dict(), fingerprint=SHOPPERS.fingerprint).collection == SHOPPERS
 
 
 @settings(max_examples=40)
 @given(collections(), st.data())
-def test_whatever_is_asked_is_answered_and_accepted(both: tuple[Any, Collection], data: st.DataObject) -> None:
+def test_every_random_question_is_answered_and_accepted(both: tuple[Any, Collection], data: st.DataObject) -> None:
     """Any universe, operator and parameter, any true value: a report that its own collection takes."""
     collection = replace(both[1], closed=False)
     answers = {
@@ -458,13 +458,13 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "not a number": ({**TRUE, "age": float("nan")}, "left empty"),
     "a word": ({**TRUE, "age": SECRET + "x"}, "needs a number"),
     "true": ({**TRUE, "age": True}, "needs a number"),
-    "a question left out": ({"age": 34}, "not answered: town"),
-    "a question not asked": ({**TRUE, "tow": 1}, "not asked here"),
+    "a question left out": ({"age": 34}, "Questions without an answer: town"),
+    "a question not asked": ({**TRUE, "tow": 1}, "not a question of this collection"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_cannot_be_answered_is_said_without_the_value(case: str) -> None:
+def test_invalid_answers_are_refused_without_quoting_the_value(case: str) -> None:
     answers, says = WRONG[case]
     memory: dict[str, Any] = {}
     with pytest.raises(Unsupported, match=says) as told:
@@ -473,7 +473,7 @@ def test_what_cannot_be_answered_is_said_without_the_value(case: str) -> None:
     assert memory == {}
 
 
-def test_a_category_outside_the_list_is_missing_or_refused() -> None:
+def test_unlisted_category_is_missing_or_refused() -> None:
     strict = Collection("s", {"town": Question("town", Category(("north", "south")), "unary", epsilon=1)})
     with pytest.raises(Unsupported, match="one of its 2 listed values") as told:
         client(strict).randomize({"town": SECRET})
@@ -497,14 +497,14 @@ CODES = {
 
 
 @pytest.mark.parametrize("case", CODES)
-def test_a_value_has_its_place_in_the_public_universe(case: str) -> None:
+def test_value_has_its_code_in_the_public_universe(case: str) -> None:
     from tidegate.collect.encoding import code_of
 
     universe, given, code = CODES[case]
     assert code_of(Question("it", universe, "randomized-response", epsilon=1), given) == code
 
 
-def test_what_is_sent_is_read_aloud_before_it_is_sent() -> None:
+def test_report_is_explained_before_it_is_sent() -> None:
     memory: dict[str, Any] = {}
     told = client(memory=memory).tell({"age": 34, "town": "north"})
     sent = client(memory=memory).randomize({"age": 34, "town": "north"})["answers"]
@@ -514,7 +514,7 @@ def test_what_is_sent_is_read_aloud_before_it_is_sent() -> None:
     assert 'your "town" is' in told[1]
 
 
-def test_the_sentence_names_the_narrowest_range_of_95_percent() -> None:
+def test_text_names_the_narrowest_range_of_95_percent() -> None:
     from tidegate.collect.explain import read_aloud
 
     question = Question("age", Integer(0, 100), "uniform-noise", half_width=10)
@@ -539,7 +539,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_bad_report_is_refused_with_its_reason(case: str) -> None:
+def test_invalid_report_is_refused_with_its_reason(case: str) -> None:
     change, says = REFUSED[case]
     operators = {name: operator_for(question) for name, question in SHOPPERS.questions.items()}
     told = refusal({**client().randomize(TRUE), **change}, SHOPPERS, operators)
@@ -547,7 +547,7 @@ def test_a_bad_report_is_refused_with_its_reason(case: str) -> None:
     assert says in told
 
 
-def test_a_closed_collection_takes_no_report() -> None:
+def test_closed_collection_accepts_no_report() -> None:
     closed = replace(SHOPPERS, closed=True)
     operators = {name: operator_for(question) for name, question in SHOPPERS.questions.items()}
     assert closed.fingerprint == SHOPPERS.fingerprint

@@ -1,4 +1,4 @@
-"""What reconstruction is given is what the client draws; what is foretold of it is what comes."""
+"""Reconstruction uses exactly the channel that the client draws, and its predicted errors hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ORDERED = [
 
 
 @pytest.mark.parametrize("operator", ORDERED, ids=lambda operator: operator.name)
-def test_a_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) -> None:
+def test_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) -> None:
     dense, long = build_channel(operator.channel()), build_channel(operator.long_channel())
     masses, weights = np.random.default_rng(1).random(30), np.random.default_rng(2).random(operator.report_size)
     assert (long.reports, long.values) == (operator.report_size, 30)
@@ -45,7 +45,7 @@ def test_a_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) ->
 
 
 @given(st.sampled_from([RandomizedResponse, Unary, SubsetSelection]), st.integers(2, 6), st.integers(1, 30))
-def test_supports_of_one_and_of_two_are_those_of_the_channel(kind: type, values: int, tenths: int) -> None:
+def test_single_and_pair_supports_equal_those_of_the_channel(kind: type, values: int, tenths: int) -> None:
     operator = kind(values, epsilon=F(tenths, 10))
     ours = operator.support()
     held = np.zeros(values)
@@ -60,13 +60,13 @@ def test_supports_of_one_and_of_two_are_those_of_the_channel(kind: type, values:
         assert pairs[1, 2] == pytest.approx(ours.pair_without, abs=1e-12)
 
 
-def test_a_noise_supports_no_single_value() -> None:
+def test_noise_operator_does_not_support_single_values() -> None:
     with pytest.raises(Unsupported, match="does not support single values"):
         ORDERED[0].support()
 
 
 @pytest.mark.parametrize("epsilon", golden("operators")["features_at_100_000"]["square-wave"])
-def test_the_square_wave_on_a_grid_shows_no_less_than_the_continuous_one(epsilon: str) -> None:
+def test_square_wave_on_a_grid_is_as_informative_as_the_continuous_one(epsilon: str) -> None:
     continuous = golden("operators")["features_at_100_000"]["square-wave"][epsilon]
     assert continuous <= features_of(SquareWave(100, epsilon=F(epsilon)), 100_000) <= 99
 
@@ -81,7 +81,7 @@ VALUES, CLIENTS, TOO_MANY = 200, 200_000, 30
 
 
 def farther_off(kind: type, clients: int) -> int:
-    """How many of 200 shares are farther off than foretold for so many clients, with 200,000."""
+    """Count how many of 200 shares are farther off than predicted for this many clients, with 200,000."""
     operator = kind(VALUES, epsilon=F(2))
     made = sample_many(operator, np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
     found = shares(supports(operator, made).astype(float), total=CLIENTS, support=operator.support())
@@ -90,7 +90,7 @@ def farther_off(kind: type, clients: int) -> int:
 
 @pytest.mark.claim
 @pytest.mark.parametrize("kind", [RandomizedResponse, Unary, SubsetSelection])
-def test_shares_come_back_within_the_error_that_was_foretold(kind: type) -> None:
+def test_shares_are_recovered_within_the_predicted_error(kind: type) -> None:
     """5% are farther off; 30 of 200 or more by a chance of 9e-8 (shares taken as independent)."""
     assert at_least(TOO_MANY, VALUES, 0.05) < 1e-6
     assert farther_off(kind, CLIENTS) < TOO_MANY
@@ -98,14 +98,14 @@ def test_shares_come_back_within_the_error_that_was_foretold(kind: type) -> None
 
 @pytest.mark.claim
 @pytest.mark.parametrize("kind", [RandomizedResponse, Unary, SubsetSelection])
-def test_half_the_error_is_caught(kind: type) -> None:
+def test_halved_error_is_detected(kind: type) -> None:
     assert farther_off(kind, 4 * CLIENTS) >= TOO_MANY
 
 
 @pytest.mark.parametrize(
     "operator", [UniformNoise(60, half_width=31), SquareWave(60, epsilon=F(3))], ids=lambda o: o.name
 )
-def test_a_distribution_comes_back_from_bulk_reports(operator: Operator) -> None:
+def test_distribution_is_recovered_from_bulk_reports(operator: Operator) -> None:
     """The whole way: codes, reports, counts, channel, reconstruction; a grid that is off by one is farther away."""
     true = np.exp(-(((np.arange(60) - 20) / 6) ** 2))
     true /= true.sum()

@@ -83,19 +83,21 @@ def at_once(
     return [task.result(120) for task in tasks]
 
 
-def test_processes_that_answer_at_once_give_one_answer(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+def test_concurrent_processes_give_one_answer(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
     for number in range(ROUNDS):
         reports = at_once(processes, ASKED, TRUE, tmp_path / f"{number}.json")
         assert all(report == reports[0] for report in reports)
         assert len(FileMemory(tmp_path / f"{number}.json")) == 4  # seal, about, and two answers
 
 
-def test_without_the_lock_they_would_not(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+def test_concurrent_processes_without_a_lock_give_different_answers(
+    processes: ProcessPoolExecutor, tmp_path: Path
+) -> None:
     reports = at_once(processes, ASKED, TRUE, tmp_path / "one.json", kind=Unlocked)
     assert any(report["answers"] != reports[0]["answers"] for report in reports)
 
 
-def test_fresh_reports_of_processes_at_once_are_all_counted(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+def test_fresh_reports_of_concurrent_processes_are_all_counted(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
     reports = at_once(processes, LAYERS, {"town": "town 7"}, tmp_path / "one.json")
     assert len({report["id"] for report in reports}) == TOGETHER
     assert FileMemory(tmp_path / "one.json")[f"{LAYERS.fingerprint}/reports"] == TOGETHER
@@ -106,7 +108,7 @@ def in_threads(work: Callable[[int], Any], many: int = 8) -> list[Any]:
         return list(pool.map(work, range(many)))
 
 
-def test_threads_give_one_answer_with_one_client_or_with_many(tmp_path: Path) -> None:
+def test_threads_give_one_answer_with_one_or_several_clients(tmp_path: Path) -> None:
     shared = Client(ASKED, memory=tmp_path / "shared.json", source=Waiting())
     made = in_threads(lambda _: shared.randomize(TRUE))
     assert all(report == made[0] for report in made)
@@ -114,39 +116,39 @@ def test_threads_give_one_answer_with_one_client_or_with_many(tmp_path: Path) ->
     assert all(report == made[0] for report in made)
 
 
-def test_no_change_of_others_is_written_over(tmp_path: Path) -> None:
+def test_changes_of_other_processes_are_not_overwritten(tmp_path: Path) -> None:
     memories = [FileMemory(tmp_path / "one.json") for _ in range(8)]
     in_threads(lambda number: memories[number].update({f"{number}/{key}": key for key in range(10)}))
     assert len(FileMemory(tmp_path / "one.json")) == 80
 
 
-def test_once_means_one_report_for_all_processes_together(tmp_path: Path) -> None:
+def test_once_allows_one_report_for_all_processes_together(tmp_path: Path) -> None:
     """Each opened the memory before any had answered."""
     once = Collection(ASKED.name, ASKED.questions, repeats="once")
     first, second = (Client(once, memory=tmp_path / "one.json") for _ in range(2))
     first.randomize(TRUE)
-    with pytest.raises(Unsupported, match="takes one report"):
+    with pytest.raises(Unsupported, match="accepts one report"):
         second.randomize({**TRUE, "age": 334})
     assert second.given()[0].answered == 1
 
 
-def test_a_link_to_a_memory_is_that_memory(tmp_path: Path) -> None:
+def test_link_to_a_memory_uses_the_same_memory(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "one.json")
     linked, direct = Client(ASKED, memory=tmp_path / "link.json"), Client(ASKED, memory=tmp_path / "one.json")
     assert linked.randomize(TRUE) == direct.randomize(TRUE)
     assert (tmp_path / "link.json").is_symlink()
 
 
-def test_a_memory_that_is_gone_is_not_started_over(tmp_path: Path) -> None:
+def test_deleted_memory_is_refused_and_not_replaced(tmp_path: Path) -> None:
     client = Client(ASKED, memory=tmp_path / "one.json")
     client.randomize(TRUE)
     (tmp_path / "one.json").unlink()
-    with pytest.raises(SourceUnreadable, match="is gone; nothing was randomized"):
+    with pytest.raises(SourceUnreadable, match=r"no longer exists\. Nothing was randomized"):
         client.randomize(TRUE)
 
 
 @pytest.mark.parametrize("spoilt", ["before", "after the first answer"])
-def test_what_cannot_be_kept_is_not_answered(tmp_path: Path, spoilt: str) -> None:
+def test_answer_that_cannot_be_stored_is_not_returned(tmp_path: Path, spoilt: str) -> None:
     """A folder stands where the next version of the file, or the lock, would be written."""
     client = Client(ASKED, memory=tmp_path / "one.json")
     if spoilt == "after the first answer":
@@ -155,11 +157,11 @@ def test_what_cannot_be_kept_is_not_answered(tmp_path: Path, spoilt: str) -> Non
     else:
         (tmp_path / "one.json.lock").mkdir()
     for _ in range(2):  # the second time finds nothing of the first
-        with pytest.raises(SourceUnreadable, match=r"cannot be written \(.*\); nothing was randomized"):
+        with pytest.raises(SourceUnreadable, match=r"cannot be written \(.*\)\. Nothing was randomized"):
             client.randomize(TRUE)
 
 
-def test_a_change_that_was_not_kept_is_not_remembered(tmp_path: Path) -> None:
+def test_change_that_was_not_saved_is_not_remembered(tmp_path: Path) -> None:
     memory = FileMemory(tmp_path / "one.json")
     memory["kept"] = 1
     (tmp_path / "one.json.new").mkdir()

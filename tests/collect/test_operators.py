@@ -86,7 +86,7 @@ def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
 @pytest.mark.parametrize("name", LIMITED)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("values", [2, 3, 4, 7])
-def test_the_channel_spends_at_most_its_epsilon_and_hardly_less(name: str, epsilon: Fraction, values: int) -> None:
+def test_channel_loss_is_at_most_epsilon_and_close_to_it(name: str, epsilon: Fraction, values: int) -> None:
     operator = LIMITED[name](values, epsilon=epsilon)
     channel = operator.exact_channel()
     assert columns_sum_to_one(channel)
@@ -111,7 +111,7 @@ def test_longer_grids_keep_their_epsilon_too(name: str, values: int, hundredths:
 
 
 @given(st.integers(2, 30), st.integers(1, 12), st.integers(1, 60))
-def test_published_noises_have_an_unlimited_loss_and_say_so(values: int, half: int, quarters: int) -> None:
+def test_published_noises_state_an_unlimited_loss(values: int, half: int, quarters: int) -> None:
     for operator in (UniformNoise(values, half_width=half), GaussianNoise(values, sigma=F(quarters, 4))):
         channel = operator.exact_channel()
         assert columns_sum_to_one(channel)
@@ -129,7 +129,7 @@ ALL = [
 
 
 @pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
-def test_the_array_is_the_exact_channel_and_merging_is_adding_up(operator: Operator) -> None:
+def test_array_equals_the_exact_channel_and_merging_is_summing(operator: Operator) -> None:
     exact = np.array([[float(p) for p in row] for row in operator.exact_channel()])
     assert np.allclose(operator.channel_array(), exact, atol=1e-15)
     merged = operator.channel_array(merge=4)
@@ -137,7 +137,7 @@ def test_the_array_is_the_exact_channel_and_merging_is_adding_up(operator: Opera
     assert np.allclose(merged, np.stack([by_hand[:, :4].mean(axis=1), by_hand[:, 4:].mean(axis=1)], axis=1))
 
 
-def test_sets_have_no_array_and_big_exact_channels_are_refused() -> None:
+def test_arrays_of_sets_and_large_exact_channels_are_refused() -> None:
     with pytest.raises(Unsupported, match="support each value"):
         Unary(5, epsilon=F(1)).channel_array()
     with pytest.raises(Unsupported, match="more than 1,000,000 cells"):
@@ -146,7 +146,7 @@ def test_sets_have_no_array_and_big_exact_channels_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["randomized-response", "unary", "subset"])
 @pytest.mark.parametrize("values", [2, 3, 6])
-def test_support_probabilities_are_those_of_the_channel(name: str, values: int) -> None:
+def test_support_probabilities_equal_those_of_the_channel(name: str, values: int) -> None:
     operator = LIMITED[name](values, epsilon=F(3, 2))
     held = {value: F(0) for value in range(values)}
     for report, row in zip(operator.reports(), operator.exact_channel(), strict=True):
@@ -158,7 +158,7 @@ def test_support_probabilities_are_those_of_the_channel(name: str, values: int) 
 
 @pytest.mark.parametrize("name", ["randomized-response", "unary"])
 @pytest.mark.parametrize("values", [2, 3, 5])
-def test_two_layers_compose_to_the_channel_they_state(name: str, values: int) -> None:
+def test_two_layers_compose_to_the_stated_channel(name: str, values: int) -> None:
     epsilon, each = F(3), F(1)
     both, first = LIMITED[name](values, epsilon=epsilon, each=each), LIMITED[name](values, epsilon=epsilon)
     reports = list(both.reports())
@@ -223,7 +223,7 @@ def test_on_a_fine_grid_the_square_wave_is_the_published_one(row: dict[str, floa
 
 @paper("Wang, Blocki, Li, Jha 2017")
 @pytest.mark.parametrize(("epsilon", "variance"), FACTS["unary_variance"])
-def test_the_variance_of_unary_encoding_is_the_published_one(epsilon: float, variance: float) -> None:
+def test_variance_of_unary_encoding_is_the_published_one(epsilon: float, variance: float) -> None:
     assert Unary(50, epsilon=F(str(epsilon))).variance() == pytest.approx(variance, abs=1e-9)
 
 
@@ -237,7 +237,7 @@ def test_subset_selection_is_never_worse_than_the_other_two(values: int, epsilon
 
 
 @given(st.fractions(0, 100, max_denominator=10**6))
-def test_powers_of_e_are_bounded_from_below_and_near(power: Fraction) -> None:
+def test_powers_of_e_are_close_lower_bounds(power: Fraction) -> None:
     with mpmath.workdps(90):
         exact = mpmath.exp(mpmath.mpf(power.numerator) / power.denominator)
         below_it = mpmath.mpf(exp_below(power)) / ONE
@@ -250,7 +250,7 @@ def test_powers_of_e_are_bounded_from_below_and_near(power: Fraction) -> None:
 
 
 @given(st.integers(1, 256))
-def test_a_bounded_integer_is_even_over_all_bytes(bound: int) -> None:
+def test_bounded_integers_are_uniform_over_all_bytes(bound: int) -> None:
     drawn: Counter[int] = Counter()
     for byte in range(256):
         try:
@@ -269,7 +269,7 @@ def test_two_bytes_are_read_big_endian() -> None:
 
 
 @pytest.mark.parametrize("heads", [0, 1, WHOLE // 3, WHOLE])
-def test_a_coin_shows_heads_for_exactly_so_many_words(heads: int) -> None:
+def test_coin_shows_heads_for_exactly_the_stated_number_of_words(heads: int) -> None:
     assert not coin(heads, Script(whole(min(heads, WHOLE - 1)))) or heads == WHOLE
     assert heads == 0 or coin(heads, Script(whole(heads - 1)))
 
@@ -278,7 +278,7 @@ TABLES = [GaussianNoise(5, sigma=F(2)), LaplaceNoise(5, epsilon=F(1))]
 
 
 @pytest.mark.parametrize("operator", TABLES, ids=lambda operator: operator.name)
-def test_a_table_gives_every_place_exactly_its_weight(operator: Operator) -> None:
+def test_table_draws_every_index_with_exactly_its_weight(operator: Operator) -> None:
     """The first and the last word of every place fall on it: so every word between them does."""
     start = 0
     for place, weight in enumerate(operator.weights):
@@ -301,7 +301,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("operator", SMALL, ids=lambda operator: f"{operator.name} {operator.values}")
-def test_the_client_draws_exactly_the_channel(operator: Operator) -> None:
+def test_client_draws_exactly_the_channel(operator: Operator) -> None:
     """Every path of the sampler, with its exact probability: coins as intervals of words, integers as equal shares."""
     for value in range(operator.values):
         drawn = every_path(lambda bits, value=value: operator.sample(value, bits))
@@ -389,7 +389,7 @@ def test_every_report_is_accepted_and_others_are_not(operator: Operator) -> None
 
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda operator: operator.name)
-def test_the_recipe_is_whole_numbers_only(operator: Operator) -> None:
+def test_basket_recipe_contains_only_integers(operator: Operator) -> None:
     def plain(value: object) -> bool:
         return isinstance(value, int | str) or (isinstance(value, list) and all(map(plain, value)))
 
@@ -397,7 +397,7 @@ def test_the_recipe_is_whole_numbers_only(operator: Operator) -> None:
 
 
 @pytest.mark.parametrize(("values", "epsilon"), list(product([2, 5, 40], [F(1, 2), F(2), F(8)])), ids=str)
-def test_the_spread_of_a_square_wave_is_the_channels(values: int, epsilon: Fraction) -> None:
+def test_variance_of_a_square_wave_is_that_of_its_channel(values: int, epsilon: Fraction) -> None:
     operator = SquareWave(values, epsilon=epsilon)
     channel, reports = operator.channel_array(), np.arange(operator.report_size)
     means = reports @ channel
@@ -407,7 +407,7 @@ def test_the_spread_of_a_square_wave_is_the_channels(values: int, epsilon: Fract
     assert operator.variance() == pytest.approx(variances.max() / slopes[0] ** 2, rel=1e-6)
 
 
-def test_laplace_cut_back_to_the_range_tells_as_much_as_uncut() -> None:
+def test_clamped_laplace_noise_is_as_informative_as_unclamped() -> None:
     """The likelihoods of all reports beyond an end are proportional, so nothing is lost."""
     operator = LaplaceNoise(8, epsilon=F(2))
     end = operator.likelihoods(7)

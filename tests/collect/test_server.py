@@ -74,9 +74,7 @@ BAD: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_report_is_refused_with_its_reason_and_the_good_ones_of_the_batch_are_kept(
-    tmp_path: Path, kind: str
-) -> None:
+def test_invalid_reports_are_refused_and_valid_ones_of_the_batch_are_accepted(tmp_path: Path, kind: str) -> None:
     change, reason = BAD[kind]
     _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "reports")
     batch = [report(1), change(report(2)), report(3)]
@@ -89,7 +87,7 @@ def test_a_bad_report_is_refused_with_its_reason_and_the_good_ones_of_the_batch_
 
 @settings(max_examples=60)
 @given(kinds=st.lists(st.sampled_from(["good", *BAD]), max_size=30))
-def test_a_report_is_taken_exactly_where_refusal_has_nothing_against_it(kinds: list[str]) -> None:
+def test_report_is_accepted_if_and_only_if_refusal_is_none(kinds: list[str]) -> None:
     batch = [report(n) if kind == "good" else BAD[kind][0](report(n)) for n, kind in enumerate(kinds)]
     found = check(copy.deepcopy(batch), SHOPPERS, OPERATORS)
     assert found.reasons == [refusal(one, SHOPPERS, OPERATORS) for one in batch]
@@ -101,7 +99,7 @@ def test_a_report_is_taken_exactly_where_refusal_has_nothing_against_it(kinds: l
     assert [np.flatnonzero(row).tolist() for row in bits] == [one["answers"]["town"] for one in good]
 
 
-def test_the_quick_look_sees_all_of_a_long_batch() -> None:
+def test_fast_check_covers_all_of_a_long_batch() -> None:
     batch = reports(0, 5_000)
     batch[4_321] = put("answers", "age", value=53_000)(batch[4_321])
     found = check(batch, SHOPPERS, OPERATORS)
@@ -109,7 +107,7 @@ def test_the_quick_look_sees_all_of_a_long_batch() -> None:
     assert len(found.ids) == 4_999
 
 
-def test_a_closed_collection_takes_nothing_more_and_a_new_version_does(ledger_url: str, tmp_path: Path) -> None:
+def test_closed_collection_refuses_reports_and_a_new_version_accepts_them(ledger_url: str, tmp_path: Path) -> None:
     _, survey = opened(ledger_url, tmp_path)
     survey.submit(reports(0, 3))
     survey.close(user="steward")
@@ -126,7 +124,7 @@ def test_a_closed_collection_takes_nothing_more_and_a_new_version_does(ledger_ur
     assert verify(*session.ledger.snapshot()).problems == []
 
 
-def test_a_policy_that_says_closed_closes_it(tmp_path: Path) -> None:
+def test_closed_policy_closes_the_collection(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     _, survey = opened(url, tmp_path / "r")
     survey.submit(reports(0, 3))
@@ -150,7 +148,7 @@ def test_other_questions_need_another_version(tmp_path: Path) -> None:
 # Idempotency
 
 
-def test_the_same_batch_again_counts_nothing_and_is_told_the_same(ledger_url: str, tmp_path: Path) -> None:
+def test_repeated_batch_counts_nothing_and_returns_the_same_result(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path)
     batch = [*reports(0, 20), put("version", value=7)(report(20)), report(3)]
     first = survey.submit(batch)
@@ -166,7 +164,7 @@ def test_the_same_batch_again_counts_nothing_and_is_told_the_same(ledger_url: st
     assert survey.counts("town").tolist() == tallied(reports(0, 20), "town")
 
 
-def test_a_batch_id_stands_for_one_list_of_reports(tmp_path: Path) -> None:
+def test_batch_id_identifies_one_list_of_reports(tmp_path: Path) -> None:
     _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 5), batch="monday")
     assert survey.submit(reports(0, 5), batch="monday").again
@@ -177,7 +175,7 @@ def test_a_batch_id_stands_for_one_list_of_reports(tmp_path: Path) -> None:
     assert survey.reports == 5
 
 
-def test_a_report_counts_once_whatever_batch_it_comes_in(ledger_url: str, tmp_path: Path) -> None:
+def test_report_counts_once_in_any_batch(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path)
     survey.submit(reports(0, 10))
     mixed = survey.submit(reports(5, 10), batch="another")
@@ -189,7 +187,7 @@ def test_a_report_counts_once_whatever_batch_it_comes_in(ledger_url: str, tmp_pa
     assert survey.counts("age").tolist() == tallied(reports(0, 15), "age")
 
 
-def test_an_empty_batch_is_nothing(tmp_path: Path) -> None:
+def test_empty_batch_changes_nothing(tmp_path: Path) -> None:
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     assert survey.submit([]).accepted == 0
     assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection"]
@@ -198,7 +196,7 @@ def test_an_empty_batch_is_nothing(tmp_path: Path) -> None:
 # What is kept
 
 
-def test_neither_identity_nor_time_stands_beside_a_report(ledger_url: str, tmp_path: Path) -> None:
+def test_neither_identity_nor_time_is_stored_with_a_report(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path)
     survey.submit(reports(0, 50))
     kept = {name: set(metadata.tables[name].columns.keys()) for name in ("tidegate_counts", "tidegate_report_ids")}
@@ -210,7 +208,7 @@ def test_neither_identity_nor_time_stands_beside_a_report(ledger_url: str, tmp_p
     assert not any(one["id"] in body for one in reports(0, 50))
 
 
-def test_the_ledger_says_what_one_person_gives(tmp_path: Path) -> None:
+def test_ledger_states_the_loss_of_one_person(tmp_path: Path) -> None:
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     body = list(session.ledger.entries())[1].content()
     assert body["gives"] == {"questions": {"age": "2", "town": "1", "shop": "1"}, "in_all": "4", "each_report": "4"}
@@ -222,7 +220,7 @@ def test_the_ledger_says_what_one_person_gives(tmp_path: Path) -> None:
     assert sum(operator.lifetime_epsilon for operator in survey.operators.values()) <= 4
 
 
-def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
+def test_unlimited_loss_and_second_layer_are_stated(tmp_path: Path) -> None:
     age, town = (SHOPPERS.questions[name].universe for name in ("age", "town"))
     noise = Collection("noise", {"age": Question("age", age, "uniform-noise", privacy=1)})
     _, survey = opened(str(tmp_path / "a.ledger"), tmp_path / "r", noise)
@@ -236,7 +234,7 @@ def test_an_unlimited_loss_and_a_second_layer_are_said(tmp_path: Path) -> None:
     assert not math.isinf(operator.lifetime_epsilon)
 
 
-def test_a_postgres_ledger_needs_a_named_place(postgres_url: str) -> None:
+def test_postgres_ledger_needs_a_location_for_reports(postgres_url: str) -> None:
     with (
         tg.open(policy_of(), ledger=postgres_url) as session,
         pytest.raises(tg.TidegateError, match="must be set"),
@@ -254,7 +252,7 @@ def three_batches(tmp_path: Path) -> tuple[tg.Session, Any]:
     return session, survey
 
 
-def test_what_was_counted_is_what_the_entries_and_the_segments_say(tmp_path: Path) -> None:
+def test_counts_equal_those_of_entries_and_segments(tmp_path: Path) -> None:
     session, survey = three_batches(tmp_path)
     verdict = verify(*session.ledger.snapshot())
     assert verdict.problems == []
@@ -281,13 +279,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_what_was_counted_is_found(tmp_path: Path, change: str) -> None:
+def test_change_of_counted_reports_is_detected(tmp_path: Path, change: str) -> None:
     session, _ = three_batches(tmp_path)
     tampered(session, CHANGES[change])
     assert verify(*session.ledger.snapshot()).problems != []
 
 
-def test_a_segment_that_is_changed_or_gone_is_found(tmp_path: Path) -> None:
+def test_changed_or_missing_segment_is_detected(tmp_path: Path) -> None:
     _, survey = three_batches(tmp_path)
     first, second, third = map(Path, survey.files())
     original = first.read_bytes()
@@ -299,7 +297,7 @@ def test_a_segment_that_is_changed_or_gone_is_found(tmp_path: Path) -> None:
     assert "is gone" in survey.verify()[0]
 
 
-def test_an_orphan_segment_counts_for_nothing(tmp_path: Path) -> None:
+def test_orphan_segment_is_not_counted(tmp_path: Path) -> None:
     _, survey = three_batches(tmp_path)
     columns = check(reports(500, 40), SHOPPERS, OPERATORS).columns(layout_of(OPERATORS))
     survey.segments.write(columns, batch="of a process that was killed before its commit")
@@ -307,7 +305,7 @@ def test_an_orphan_segment_counts_for_nothing(tmp_path: Path) -> None:
     assert int(survey.recount()["age"].sum()) == survey.reports == 90
 
 
-def test_counts_that_were_made_up_with_all_hashes_are_found_by_the_segments(tmp_path: Path) -> None:
+def test_segments_reveal_fake_counts_with_valid_hashes(tmp_path: Path) -> None:
     """The chain cannot see a server that lies from the start; the segments can."""
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     honest = survey._server.segments.columns["age"].count
@@ -322,10 +320,10 @@ def test_counts_that_were_made_up_with_all_hashes_are_found_by_the_segments(tmp_
     survey.submit(reports(0, 30))
     server.segments.columns["age"] = ages
     assert verify(*session.ledger.snapshot()).problems == []
-    assert survey.verify() == ['the counts of "age" are not those of its segments.']
+    assert survey.verify() == ['The counts of "age" differ from those of its segments.']
 
 
-def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
+def test_older_ledger_is_migrated(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
     ledger = Ledger(url)
     with ledger.store.writing() as connection:
@@ -347,7 +345,7 @@ def test_an_older_ledger_is_migrated(tmp_path: Path) -> None:
     assert survey.submit(reports(0, 3)).accepted == 3
 
 
-def test_a_book_of_another_data_set_is_another_account(tmp_path: Path) -> None:
+def test_books_of_different_datasets_are_separate(tmp_path: Path) -> None:
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 3))
     other = CollectionBook(session.ledger, SHOPPERS, dataset="others")

@@ -70,7 +70,7 @@ def test_150_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path
     assert min(phases[phase] for phase in ("not written", "written", "committed")) > 0, "a part was never hit"
 
 
-def test_a_process_killed_while_it_opens_the_collection_leaves_one_that_opens(ledger_url: str, tmp_path: Path) -> None:
+def test_collection_opens_after_a_kill_during_opening(ledger_url: str, tmp_path: Path) -> None:
     moments, out = random.Random(SEED), tmp_path / "told.jsonl"
     for _ in range(5):
         child = Child(submit_on, ledger_url, tmp_path / "r", out, len(list(lines(out))))

@@ -28,7 +28,7 @@ def test_8_threads_with_overlapping_batches_count_every_report_once(ledger_url: 
     assert sum(accepted) == survey.reports
 
 
-def test_8_threads_with_the_very_same_batches_are_told_the_same(ledger_url: str, tmp_path: Path) -> None:
+def test_8_threads_with_the_same_batches_get_the_same_result(ledger_url: str, tmp_path: Path) -> None:
     session, survey = opened(ledger_url, tmp_path / "r")
     told: dict[int, set[tuple[str, tuple[str | None, ...]]]] = {number: set() for number in range(4)}
 
@@ -56,7 +56,7 @@ def test_8_processes_with_overlapping_batches_count_every_report_once(ledger_url
     held(session, survey, 0, 10)
 
 
-def test_closing_in_the_middle_leaves_what_was_told(ledger_url: str, tmp_path: Path) -> None:
+def test_closing_meanwhile_does_not_change_earlier_results(ledger_url: str, tmp_path: Path) -> None:
     _, survey = opened(ledger_url, tmp_path / "r")
     accepted = []
 
@@ -97,9 +97,7 @@ def forgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", [counts_twice, forgets])
-def test_a_server_that_counts_otherwise_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: object
-) -> None:
+def test_server_that_counts_wrongly_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: object) -> None:
     session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     fault(monkeypatch)  # type: ignore[operator]
     for number in range(3):

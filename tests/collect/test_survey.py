@@ -71,7 +71,7 @@ def test_values_that_are_equally_frequent_are_not_ranked() -> None:
     assert found.finding in found.plot().title
 
 
-def test_a_value_above_all_others_is_called_the_most_frequent() -> None:
+def test_value_above_all_others_is_called_the_most_frequent() -> None:
     found = of(TOWN, np.repeat([0, 1, 2], [16_000, 2_000, 2_000]))
     assert found.finding.startswith("The most frequent town is a: ")
 
@@ -88,7 +88,7 @@ def test_rankings_of_equally_frequent_values_are_rare() -> None:
 
 
 @pytest.mark.parametrize("operator", ["randomized-response", "unary", "subset"])
-def test_shares_of_categories_are_found_within_their_errors(operator: str) -> None:
+def test_shares_of_categories_are_estimated_within_their_errors(operator: str) -> None:
     """alpha 4e-9 in all: five shares each within 6.5 standard errors (normal; seeds are fixed)."""
     question = Question("town", Category(("a", "b", "c", "d"), "value"), operator, epsilon=1)
     known = np.array([0.5, 0.25, 0.15, 0.1, 0.0])
@@ -101,7 +101,7 @@ def test_shares_of_categories_are_found_within_their_errors(operator: str) -> No
     assert not np.all(np.abs(wrong.unbiased - known) < 6.5 * wrong.errors)
 
 
-def test_a_distribution_of_numbers_is_near_the_truth_and_raw_is_what_came() -> None:
+def test_distribution_of_numbers_is_near_the_truth_and_raw_equals_the_reports() -> None:
     truth = ages()
     found = of(AGE, truth)
     known = np.bincount(truth, minlength=45) / N
@@ -115,7 +115,7 @@ def test_a_distribution_of_numbers_is_near_the_truth_and_raw_is_what_came() -> N
     assert "the mean is" in found.sure
 
 
-def test_the_published_methods_say_that_they_do_not_know_how_sure_they_are() -> None:
+def test_published_methods_state_that_they_have_no_error_bounds() -> None:
     found = of(AGE, ages(), method="em")
     assert found.low is None
     assert found.mean is None
@@ -127,7 +127,7 @@ def test_the_published_methods_say_that_they_do_not_know_how_sure_they_are() -> 
     assert np.all(strict.low <= strict.masses + 1e-6)
 
 
-def test_a_list_of_values_and_atoms_are_passed_on() -> None:
+def test_listed_values_and_atoms_are_passed_on() -> None:
     truth = np.random.default_rng(2).choice([4, 24], N)
     listed = of(AGE, truth, values=[20, 40])
     assert np.flatnonzero(listed.masses).tolist() == [4, 24]
@@ -144,7 +144,7 @@ def test_unequal_bins_have_their_own_labels() -> None:
     assert abs(found.masses - 0.25).max() < 0.05
 
 
-def test_many_values_are_told_in_few_rows() -> None:
+def test_many_values_are_shown_in_few_rows() -> None:
     found = of(Question("income", Integer(0, 999), "square-wave", epsilon=3), np.repeat(np.arange(1000), 20))
     rows = found.runs(10)
     assert [row.label for row in rows][:2] == ["0 to 99", "100 to 199"]
@@ -156,19 +156,23 @@ def test_many_values_are_told_in_few_rows() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [({"method": "bnak"}, "bank"), ({"confidence": 1.5}, "probability"), ({"band": "wide"}, "no band")],
+    [
+        ({"method": "bnak"}, "bank"),
+        ({"confidence": 1.5}, "between 0 and 1"),
+        ({"band": "wide"}, "Unknown kind of band"),
+    ],
 )
-def test_what_cannot_be_asked_is_said(wanted: dict[str, Any], said: str) -> None:
+def test_unknown_questions_are_refused(wanted: dict[str, Any], said: str) -> None:
     with pytest.raises(Unsupported) as refused:
         of(AGE, ages(many=500), **wanted)
     assert said in str(refused.value)
 
 
-def test_nothing_is_said_before_a_report_came_in(tmp_path: Path) -> None:
+def test_estimates_need_a_report(tmp_path: Path) -> None:
     _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
-    with pytest.raises(Unsupported, match="no report has come in"):
+    with pytest.raises(Unsupported, match="no counted report yet"):
         survey.distribution("age")
-    with pytest.raises(Unsupported, match="no report has come in"):
+    with pytest.raises(Unsupported, match="no counted report yet"):
         survey.codes("age")
     with pytest.raises(Unsupported) as refused:
         survey.distribution("agee")
@@ -177,7 +181,7 @@ def test_nothing_is_said_before_a_report_came_in(tmp_path: Path) -> None:
         tg.open(policy_of(), ledger=str(tmp_path / "p.ledger")).collect("voters")
 
 
-def test_reports_of_several_questions_stay_beside_each_other(tmp_path: Path) -> None:
+def test_reports_of_several_questions_stay_aligned(tmp_path: Path) -> None:
     _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 40))
     survey.submit(reports(40, 25))
@@ -188,7 +192,7 @@ def test_reports_of_several_questions_stay_beside_each_other(tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_spark_counts_what_the_store_counted(spark: Any, tmp_path: Path) -> None:
+def test_spark_recount_equals_the_counts(spark: Any, tmp_path: Path) -> None:
     _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
     for first in (0, 200):
         survey.submit(reports(first, 200))
@@ -200,7 +204,7 @@ def test_spark_counts_what_the_store_counted(spark: Any, tmp_path: Path) -> None
     assert survey.verify("spark") == []
 
 
-def test_the_policy_says_where_reports_are_kept(tmp_path: Path) -> None:
+def test_policy_states_where_reports_are_stored(tmp_path: Path) -> None:
     policy = policy_of(reports=str(tmp_path / "elsewhere"))
     assert "elsewhere" not in json.dumps(policy.public_dict())
     with tg.open(policy, ledger=str(tmp_path / "p.ledger")) as session:
@@ -213,7 +217,7 @@ def test_the_policy_says_where_reports_are_kept(tmp_path: Path) -> None:
         assert Path(beside.files()[0]).is_relative_to(tmp_path / "q.ledger.reports")
 
 
-def test_reports_can_be_taken_without_the_libraries_of_the_estimate(tmp_path: Path) -> None:
+def test_reports_are_accepted_without_the_libraries_of_the_estimate(tmp_path: Path) -> None:
     """In a process of its own: opening and submitting load no scipy and no numba."""
     program = (
         "import sys; from collect.surveys import opened, reports;"
@@ -231,7 +235,7 @@ def test_reports_can_be_taken_without_the_libraries_of_the_estimate(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["numbers", "bins", "categories", "many categories"])
-def test_a_picture_has_raw_reports_distribution_and_band(tmp_path: Path, kind: str) -> None:
+def test_chart_has_raw_reports_distribution_and_band(tmp_path: Path, kind: str) -> None:
     questions = {
         "numbers": Question("age", Integer(16, 60), "gaussian-noise", privacy=1),
         "bins": Question("age", Integer(16, 60, (18, 25, 40)), "square-wave", epsilon=3),
@@ -250,7 +254,7 @@ def test_a_picture_has_raw_reports_distribution_and_band(tmp_path: Path, kind: s
     assert found.plot().table is not None
 
 
-def test_a_picture_needs_an_ending_it_knows(tmp_path: Path) -> None:
+def test_chart_file_needs_a_known_suffix(tmp_path: Path) -> None:
     found = of(Question("town", Category(("a", "b", "c")), "unary", epsilon=1), [0, 1, 2])
     with pytest.raises(Unsupported, match=r"\.svg or \.png"):
         found.plot(tmp_path / "x.doc")
@@ -258,7 +262,7 @@ def test_a_picture_needs_an_ending_it_knows(tmp_path: Path) -> None:
         found.plot(tmp_path / "no" / "x.png")
 
 
-def test_a_distribution_is_plain_values_for_programs() -> None:
+def test_distribution_converts_to_json_values() -> None:
     found = of(Collection("c", {"age": AGE}).questions["age"], ages(many=2_000))
     told = json.loads(json.dumps(found.to_dict()))
     assert len(told["masses"]) == len(told["labels"]) == len(told["low"]) == 45

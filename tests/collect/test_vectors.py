@@ -117,14 +117,14 @@ def vector(name: str, question: Question) -> dict[str, Any]:
     }
 
 
-def test_the_vectors_are_what_this_client_draws() -> None:
+def test_client_draws_the_vectors() -> None:
     assert json.loads(json.dumps(made())) == json.loads(FILE.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
     "entry", json.loads(FILE.read_text("utf-8"))["operators"] if FILE.exists() else [], ids=lambda entry: entry["seed"]
 )
-def test_a_client_written_from_the_recipes_alone_draws_the_same(entry: dict[str, Any]) -> None:
+def test_client_built_from_recipes_draws_the_same_reports(entry: dict[str, Any]) -> None:
     stream = recipes.stream(entry["seed"])
     kept = [recipes.permanent(entry["recipe"], code, stream) for code in entry["codes"]]
     assert kept == entry["permanent"]
@@ -136,13 +136,13 @@ def test_a_client_written_from_the_recipes_alone_draws_the_same(entry: dict[str,
     json.loads(FILE.read_text("utf-8")).get("baskets", []) if FILE.exists() else [],
     ids=lambda entry: entry["seed"],
 )
-def test_a_client_written_from_the_recipes_alone_draws_the_same_baskets(entry: dict[str, Any]) -> None:
+def test_client_built_from_recipes_draws_the_same_baskets(entry: dict[str, Any]) -> None:
     stream = recipes.stream(entry["seed"])
     assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] == entry["reports"]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_a_client_that_does_not_sort_a_basket_first_is_caught(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_does_not_sort_a_basket_is_detected(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = json.loads(FILE.read_text("utf-8"))["baskets"][place]
     monkeypatch.setattr(recipes, "sorted", list, raising=False)
     stream = recipes.stream(entry["seed"])
@@ -157,7 +157,7 @@ def test_every_operator_has_a_vector() -> None:
     assert set(BASKET_OPERATORS) == {question.operator for question in BASKETS.values()}
 
 
-def test_parameters_in_units_come_to_whole_steps_rounded_up() -> None:
+def test_parameters_in_units_are_rounded_up_to_whole_steps() -> None:
     assert operator_for(QUESTIONS["uniform by half-width"]).recipe()["reach"] == 5  # 2.2 in steps of 0.5
     assert operator_for(QUESTIONS["gaussian by sigma"]).sigma == Fraction(5, 2)
 

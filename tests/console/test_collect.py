@@ -158,7 +158,7 @@ def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console
     assert result.masses.tolist() == content["masses"]
     tab.get_by_label("Question").first.select_option("age")
     tab.get_by_label("Method").select_option("em")
-    tab.locator("#sure", has_text="does not say how sure it is").wait_for(timeout=PATIENT)
+    tab.locator("#sure", has_text="has no error bounds").wait_for(timeout=PATIENT)
     assert 'method="em"' in shown_code(tab, "Python")
     assert shown_code(tab, "Command line").endswith("--method em")
     assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER]).method.startswith("em")

@@ -48,12 +48,12 @@ def test_each_operator_is_named_in_its_own_file_only() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in VALUE_OPERATORS if "-" in name])
-def test_one_file_contains_the_name_of_an_operator_on_values(name: str) -> None:
+def test_value_operators_are_named_in_one_file(name: str) -> None:
     assert len([path for path in python_files() if name in path.read_text("utf-8")]) == 1
 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "operators").glob("*.py")), ids=lambda path: path.stem)
-def test_an_operator_imports_only_the_standard_library_at_module_level(path: Path) -> None:
+def test_operators_import_only_the_standard_library_at_module_level(path: Path) -> None:
     allowed = {*sys.stdlib_module_names, "tidegate"}
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Import):
@@ -93,7 +93,7 @@ def test_examples_of_parameters_are_within_their_bounds_and_build_the_operator(n
     assert built.recipe()["draw"]
 
 
-def test_the_adviser_searches_the_first_parameter_from_weak_to_strong() -> None:
+def test_adviser_searches_the_first_parameter_from_weak_to_strong() -> None:
     for operator in VALUE_OPERATORS.values():
         weak, strong = operator.parameters[0].search or (Fraction(0), Fraction(0))
         first, last = (
@@ -105,7 +105,7 @@ def test_the_adviser_searches_the_first_parameter_from_weak_to_strong() -> None:
             assert first.epsilon > last.epsilon
 
 
-def test_a_plan_for_one_size_is_built_from_the_shown_examples() -> None:
+def test_plan_for_one_size_is_built_from_the_shown_examples() -> None:
     for operator in BASKET_OPERATORS.values():
         given = {one.name: one.shown for one in operator.plan_parameters if not one.optional}
         exact = {
@@ -117,7 +117,7 @@ def test_a_plan_for_one_size_is_built_from_the_shown_examples() -> None:
         assert (plan.size, sum(plan.keep)) == (size, 1)
 
 
-def test_the_table_of_the_docs_has_the_parameters_of_every_operator_on_values() -> None:
+def test_table_in_the_docs_has_the_parameters_of_every_value_operator() -> None:
     rows = {
         found[1]: line
         for line in (ROOT / "docs" / "collect.md").read_text("utf-8").splitlines()

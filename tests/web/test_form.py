@@ -349,7 +349,7 @@ def test_once_is_locked_by_sending_but_not_by_a_preview(page: Page, service: For
     assert used(page, collection.name) == "1"
     page.get_by_label("Volos").check()
     page.get_by_role("button", name=SHOW).click()
-    page.locator("#problem").get_by_text("yours was sent already").wait_for()
+    page.locator("#problem").get_by_text("yours was already sent").wait_for()
     page.get_by_label("Larisa").check()
     assert show(page) == reports["Larisa"]
     page.locator("#preview button").click()
@@ -379,7 +379,7 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     if repeats == "once":
         page.get_by_label("Volos").check()
         page.get_by_role("button", name=SHOW).click()
-        page.locator("#problem").get_by_text("yours was sent already").wait_for()
+        page.locator("#problem").get_by_text("yours was already sent").wait_for()
     page.get_by_label("Larisa").check()
     assert show(page) == shown
     assert "counts only once" in send(page)

@@ -1,11 +1,11 @@
-"""COLLECT: nothing true leaves; each person randomizes on their own device, with an operator of `tidegate.operators`.
+"""Collections of randomized reports: each person randomizes on their own device, with an operator of `tidegate.operators`.
 
-client.py      the person's side: randomize, remember, explain (pure Python, no arrays)
-encoding.py    values <-> codes                  memory.py      what a client remembers      explain.py   in words
-request.py     a report, and why one is refused  validation.py  which reports of a batch are accepted, as columns
+client.py      the client on the device: randomize, remember, explain (pure Python, no arrays)
+encoding.py    values <-> codes                  memory.py      what a client remembers      explain.py   as text
+request.py     a report and its refusals          validation.py  which reports of a batch are accepted, as columns
 survey.py      one collection: submit, distribution, close
-run.py         the story of a batch of reports   verdicts.py    the response to it
-result.py, charts.py   the distribution of the true values, and how sure it is
+run.py         how a batch is processed          verdicts.py    the response to it
+result.py, charts.py   the estimated distribution with its error bounds
 measures.py    all privacy measures at once      adviser.py     which operator, with which parameters
 reconstruct/   distributions from counts         baskets/       sets of items                trees/       decision trees
 """
@@ -35,7 +35,7 @@ __all__ = ["Client", "Measures", "Operator", "Survey", "advise", "operator_for"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: a client stays without arrays."""
+    """Import a name on first use, so that a client does not load numpy."""
     if name not in _WHERE:
         raise AttributeError(f"module 'tidegate.collect' has no attribute {name!r}")
     return getattr(importlib.import_module(f"tidegate.{_WHERE[name]}"), name)

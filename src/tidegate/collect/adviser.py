@@ -1,6 +1,6 @@
-"""Which operator, with which parameters: from a wanted privacy in any measure and the number of clients expected.
+"""The adviser: which operator with which parameters, from a privacy target and the expected number of clients.
 
-What a number of reports can show, known before any is collected.
+It also predicts, before any report is collected, what a number of reports can show.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.collect.measures import UNLIKELY, Measures, judge_sets, judged_channel, measure
-from tidegate.collect.reconstruct import build_channel, features, foretold
+from tidegate.collect.reconstruct import build_channel, expected_features, features
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain, say
 from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure, RandomizedResponse
@@ -26,22 +26,22 @@ from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed
 
 FINE = 100  # parameters are tried in hundredths
-Keeps = Callable[[Operator], bool]
+Condition = Callable[[Operator], bool]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """One measure and its bound, with the text that says it."""
+class Target:
+    """A privacy target: one measure and its bound, with a description."""
 
     measure: str
     says: str
-    keeps: Keeps
+    keeps: Condition
     epsilon: Fraction | None = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """An operator with the parameter that keeps the wanted privacy, and the error to expect; or why it cannot."""
+    """An operator with the parameter that meets the target and the expected error, or why it cannot."""
 
     operator: str
     parameter: tuple[str, Fraction] | None
@@ -52,7 +52,7 @@ class Option:
 
     @property
     def line(self) -> str:
-        """The option as the policy file says it."""
+        """The option as a policy file states it."""
         if self.parameter is None:
             return ""
         name, value = self.parameter
@@ -67,7 +67,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Advice:
-    """All operators for one attribute side by side, the recommended one first."""
+    """All operators for one attribute, the recommended one first."""
 
     wanted: str
     values: int
@@ -84,13 +84,13 @@ class Advice:
         if best.parameter is None:
             return f"No operator keeps {self.wanted}: {best.why_not}."
         if best.features is not None:
-            warned = foretold(best.features, reports=self.clients, values=self.values)
+            warned = expected_features(best.features, reports=self.clients, values=self.values)
             features = (
                 warned[0] if warned else f"{self.clients:,} reports show {best.features} features of the distribution."
             )
-            shown = f"{features} They tell the mean to within {say(best.error or 0)} steps, 95 times in 100"
+            shown = f"{features} The error of the mean is at most {say(best.error or 0)} steps (95%)"
         else:
-            shown = f"{self.clients:,} reports tell the share of a category to within {say(100 * (best.error or 0))} percentage points, 95 times in 100"
+            shown = f"{self.clients:,} reports estimate the share of a category with an error of at most {say(100 * (best.error or 0))} percentage points (95%)"
         return f"Write {best.line}: it keeps {self.wanted}. {shown}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,39 +111,45 @@ def advise(
     breach: tuple[Number, Number] | None = None,
     loss: Number | None = None,
 ) -> Advice:
-    """The operators that keep one wanted privacy on an attribute, the most informative with a guarantee first.
+    """Return the operators that meet one privacy target on an attribute, the most informative with a guarantee first.
 
-    epsilon    a local loss of at most this          interval   a 95% interval of at least this share of the range (numbers)
-    breach     (0.05, 0.5): nothing held for 5% likely may become 50% likely, whatever the prior
-    loss       an entropy loss P(X|Z) of at most this, for equally likely values
+    Args:
+        epsilon: The largest local loss.
+        interval: The smallest 95% interval, as a share of the range (numbers only).
+        breach: (0.05, 0.5): nothing of probability 5% can become 50% likely, whatever the prior.
+        loss: The largest entropy loss P(X|Z), for equally likely values.
     """
-    wanted = _wanted(epsilon, interval, breach, loss)
+    target = _target(epsilon, interval, breach, loss)
     if clients < 1:
-        raise Unsupported("the number of clients expected is 1 or more.")
+        raise Unsupported("The expected number of clients must be 1 or more.")
     ordered = not isinstance(universe, Category)
-    if wanted.measure == "interval" and not ordered:
-        raise Unsupported("a category has no interval: its values have no order.", "Name epsilon, breach or loss.")
+    if target.measure == "interval" and not ordered:
+        raise Unsupported(
+            "A category has no interval, because its values have no order.", "Set `epsilon`, `breach`, or `loss`."
+        )
     size = Question("it", universe, RandomizedResponse.name, epsilon=1).size
     names = [name for name, known in VALUE_OPERATORS.items() if known.ordered == ordered]
-    options = sorted((_option(name, universe, wanted, clients) for name in names), key=_rank)
-    return Advice(wanted.says, size, clients, ordered, tuple(options))
+    options = sorted((_option(name, universe, target, clients) for name in names), key=_rank)
+    return Advice(target.says, size, clients, ordered, tuple(options))
 
 
 def _rank(option: Option) -> tuple[Any, ...]:
-    """Possible before impossible, a limited loss before an unlimited one, more features, less error."""
+    """Rank possible before impossible, limited before unlimited loss, then more features, then less error."""
     if option.measures is None:
         return (2,)
     return (int(math.isinf(option.measures.epsilon)), -(option.features or 0), option.error)
 
 
-def _option(name: str, universe: Attribute, wanted: Wanted, clients: int) -> Option:
+def _option(name: str, universe: Attribute, target: Target, clients: int) -> Option:
     parameter = VALUE_OPERATORS[name].parameters[0]
     make = partial(_operator, name, universe, parameter.name)
-    if wanted.epsilon is not None and VALUE_OPERATORS[name].unlimited:
-        return Option(name, None, None, why_not="its local loss is unlimited, so it bounds no epsilon and no breach")
-    value = wanted.epsilon if wanted.epsilon is not None else _search(make, parameter, wanted.keeps)
+    if target.epsilon is not None and VALUE_OPERATORS[name].unlimited:
+        return Option(
+            name, None, None, why_not="its local loss is unlimited, so it limits neither epsilon nor breaches"
+        )
+    value = target.epsilon if target.epsilon is not None else _search(make, parameter, target.keeps)
     if value is None:
-        return Option(name, None, None, why_not="no parameter within bounds keeps it")
+        return Option(name, None, None, why_not="no parameter within its bounds meets the target")
     operator = make(value)
     error = share_error(operator, clients) if isinstance(operator, Pure) else mean_error(operator, clients)
     shown = features_of(operator, clients) if operator.ordered else None
@@ -155,8 +161,8 @@ def _operator(name: str, universe: Attribute, kind: str, value: Fraction) -> Ope
     return operator_for(Question("it", universe, name, **parameter))
 
 
-def _search(make: Callable[[Fraction], Operator], parameter: Parameter, keeps: Keeps) -> Fraction | None:
-    """The least private parameter, in hundredths, that keeps the promise: by halving, then checked."""
+def _search(make: Callable[[Fraction], Operator], parameter: Parameter, keeps: Condition) -> Fraction | None:
+    """Return the least private parameter, in hundredths, that meets the condition: by bisection."""
     weaker, stronger = (int(FINE * end) for end in parameter.search or parameter.bounds(2, Fraction(1)))
     if not keeps(make(Fraction(stronger, FINE))):
         return None
@@ -168,49 +174,49 @@ def _search(make: Callable[[Fraction], Operator], parameter: Parameter, keeps: K
     return Fraction(stronger, FINE)
 
 
-def _wanted(epsilon: Any, interval: Any, breach: Any, loss: Any) -> Wanted:
-    given = {"epsilon": epsilon, "interval": interval, "breach": breach, "loss": loss}
-    named = [name for name, value in given.items() if value is not None]
+def _target(epsilon: Any, interval: Any, breach: Any, loss: Any) -> Target:
+    bounds = {"epsilon": epsilon, "interval": interval, "breach": breach, "loss": loss}
+    named = [name for name, value in bounds.items() if value is not None]
     if len(named) != 1:
-        raise Unsupported("one wanted privacy is needed.", "Name epsilon, interval, breach or loss.")
-    return WANTED[named[0]](given[named[0]])
+        raise Unsupported("Exactly one privacy target is needed.", "Set `epsilon`, `interval`, `breach`, or `loss`.")
+    return TARGETS[named[0]](bounds[named[0]])
 
 
-def _by_epsilon(given: Any) -> Wanted:
-    most = exact(given)
+def _by_epsilon(bound: Any) -> Target:
+    most = exact(bound)
     if not Fraction(1, 1000) <= most <= LARGEST_EPSILON:
-        raise Unsupported(f"epsilon is from 0.001 to {LARGEST_EPSILON}.")
-    return Wanted("epsilon", f"a local epsilon of at most {say(most)}", lambda operator: True, most)
+        raise Unsupported(f"`epsilon` must be from 0.001 to {LARGEST_EPSILON}.")
+    return Target("epsilon", f"a local epsilon of at most {say(most)}", lambda operator: True, most)
 
 
-def _by_interval(given: Any) -> Wanted:
-    share = exact(given)
+def _by_interval(bound: Any) -> Target:
+    share = exact(bound)
     if not 0 < share <= 10:
-        raise Unsupported("an interval is a share of the range, above 0 and at most 10.", "1 is 100%.")
+        raise Unsupported("`interval` must be a share of the range above 0 and at most 10.", "1 is 100%.")
 
     def keeps(operator: Operator) -> bool:
         return (operator.interval() or 0) >= float(share) * (operator.values - 1) - 1e-9
 
-    return Wanted("interval", f"a 95% interval of at least {say(100 * share)}% of the range", keeps)
+    return Target("interval", f"a 95% interval of at least {say(100 * share)}% of the range", keeps)
 
 
-def _by_breach(given: Any) -> Wanted:
-    before, after = map(exact, given)
+def _by_breach(bound: Any) -> Target:
+    before, after = map(exact, bound)
     if not 0 < before < after < 1:
-        raise Unsupported("a breach goes from a small probability to a larger one.", "Write 0.05,0.5.")
+        raise Unsupported("`breach` must be a probability and a larger one, both between 0 and 1.", "Write 0.05,0.5.")
     limit = math.log(gamma_allowed(float(before), float(after)))
     most = Fraction(math.ceil(limit * 1000) - 1, 1000)  # strictly below
     if not Fraction(1, 1000) <= most:
-        raise Unsupported("these two probabilities are too near to each other.", "Name them further apart.")
+        raise Unsupported("The two probabilities of `breach` are too close.", "Choose them further apart.")
     says = f"no breach from {say(100 * before)}% to {say(100 * after)}% (epsilon below {limit:.4f})"
-    return Wanted("breach", says, lambda operator: True, min(most, Fraction(LARGEST_EPSILON)))
+    return Target("breach", says, lambda operator: True, min(most, Fraction(LARGEST_EPSILON)))
 
 
-def _by_loss(given: Any) -> Wanted:
-    share = float(exact(given))
+def _by_loss(bound: Any) -> Target:
+    share = float(exact(bound))
     if not 0 < share < 1:
-        raise Unsupported("an entropy loss is between 0 and 1.")
-    return Wanted("loss", f"an entropy loss of at most {say(share)}", lambda operator: _lost(operator) <= share)
+        raise Unsupported("`loss` must be between 0 and 1.")
+    return Target("loss", f"an entropy loss of at most {say(share)}", lambda operator: _lost(operator) <= share)
 
 
 def _lost(operator: Operator) -> float:
@@ -220,7 +226,7 @@ def _lost(operator: Operator) -> float:
     return entropy_privacy(channel, prior).loss
 
 
-WANTED: dict[str, Callable[[Any], Wanted]] = {
+TARGETS: dict[str, Callable[[Any], Target]] = {
     "epsilon": _by_epsilon,
     "interval": _by_interval,
     "breach": _by_breach,
@@ -229,7 +235,7 @@ WANTED: dict[str, Callable[[Any], Wanted]] = {
 
 
 def plain_universe(values: int, *, ordered: bool) -> Attribute:
-    """A stand-in for an attribute of which only the number of values is known."""
+    """Return an attribute with this number of values, if nothing else is known."""
     return Integer(0, values - 1) if ordered else Category(tuple(range(values)))
 
 
@@ -237,19 +243,19 @@ NORMAL_95 = 1.959963984540054
 
 
 def features_of(operator: Operator, clients: int) -> int:
-    """How many features of a distribution on an ordered grid that many reports can show."""
+    """Return how many features of a distribution on an ordered grid this many reports can show."""
     return features(build_channel(operator.channel()), reports=clients)
 
 
 def mean_error(operator: Operator, clients: int) -> float:
-    """In steps: the mean of evenly spread values is within this of the estimate, 95 times in 100."""
+    """Return the 95% error of an estimated mean, in steps, for evenly spread values."""
     return NORMAL_95 * math.sqrt((operator.variance() + (operator.values**2 - 1) / 12) / clients)
 
 
 def share_error(operator: Pure, clients: int) -> float:
-    """The share of a category of average size is within this of the estimate, 95 times in 100: exact variance.
+    """Return the 95% error of the estimated share of a category of average size, from the exact variance.
 
-    Of the share among those who answer; the variance is that of the randomization. Add share (1 - share) / clients to
-    speak of a population they were drawn from.
+    It is the share among those who answer, with the variance of the randomization. Add share (1 - share) / clients for a
+    population that they were sampled from.
     """
     return NORMAL_95 * math.sqrt(operator.variance(1 / operator.values) / clients)

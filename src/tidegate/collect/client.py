@@ -1,17 +1,17 @@
-"""The client: randomizes at home and hands out reports only. Needs Python itself and the vocabulary, nothing more.
+"""The client on the respondent's device: it randomizes answers and returns reports only. It needs no third-party package.
 
-client = Client(description, memory="answers.json")        what the holder published, checked by its fingerprint
-client.tell({"age": 34, "town": "L1"})                     what would be sent and what it gives away, in words; costs nothing
-client.randomize({"age": 34, "town": "L1"})                the report, to be sent; the true values stay here
-client.given(), client.account()                           what all answers so far give away, and how much of the lifetime is used
+client = Client(description, memory="answers.json")        the published description, checked by its fingerprint
+client.tell({"age": 34, "town": "L1"})                     what would be sent and what it reveals, as text; free
+client.randomize({"age": 34, "town": "L1"})                the report to send; the true values stay on the device
+client.given(), client.account()                           what all answers so far reveal, and the used lifetime
 
-An answer is a draft, then sending, then sent. It is drawn once for each true value and stays as it is. What it costs is
-charged when it becomes sending, before it leaves: a lost response may hide a report that arrived.
+An answer is a draft, then sending, then sent. It is drawn once for each true value and never changes. Its loss is
+charged when it becomes sending, before it is sent: a report can arrive even if the response is lost.
 
-client.draft(answers)      the report as it would be sent; nothing is charged, and the same answers give the same draft
-client.start(answers)      the same report, charged: it may leave, as often as is needed until it is confirmed
-client.confirm(answers)    it was received        client.randomize(answers)   draft and start, handed out for good
-client.forget()            remove answers and drafts; what was used stays used
+client.draft(answers)      the report that would be sent; nothing is charged, and the same answers give the same draft
+client.start(answers)      the same report, charged: it can be sent, repeatedly until it is confirmed
+client.confirm(answers)    it was received        client.randomize(answers)   draft and start in one call
+client.forget()            remove answers and drafts; the used lifetime stays used
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from tidegate.accounting.respondent import Loss, RespondentLoss, respondent_loss, total
 from tidegate.collect.encoding import code_of
 from tidegate.collect.explain import read_aloud
-from tidegate.collect.memory import Account, FileMemory, Memory, held, question_key
+from tidegate.collect.memory import Account, FileMemory, Memory, locked, question_key
 from tidegate.collect.request import identity_of, make_report
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
@@ -39,7 +39,7 @@ from tidegate.policy.toml import collection_from_dict
 
 @dataclass(frozen=True)
 class Given:
-    """What one client has sent to one question: how many different true values were answered, and the loss of all."""
+    """The answers of one client to one question: the number of different true values, and their total loss."""
 
     question: str
     answered: int
@@ -48,17 +48,18 @@ class Given:
     def __str__(self) -> str:
         values = f"{self.answered:,} different value{'s' if self.answered != 1 else ''}"
         loss = "unlimited" if math.isinf(self.epsilon) else f"at most {say(self.epsilon)}"
-        return f"{self.question}: {values} answered so far; together they give away epsilon {loss}."
+        return f"{self.question}: {values} answered so far; together they reveal epsilon {loss}."
 
 
 class Client:
-    """One person's side of a collection.
+    """One respondent's client for a collection.
 
-    Guarantee  The same true value gives the same permanent answer for as long as the memory lasts, in every version that
-               asks the same, so repeats tell nothing new; it is in the memory before a report of it exists. All reports
-               ever handed out to a holder use no more than the lifetime. With repeats = "once" a second, different report
-               is refused. Only the values of `randomize` and `start` may leave. Processes that share a memory in a file
-               take turns.
+    Guarantee:
+        The same true value gives the same permanent answer for as long as the memory exists, in every version that
+        asks the same question, so repeats reveal nothing new. The answer is in the memory before a report of it
+        exists. All reports ever returned for a holder use no more than the lifetime. With repeats = "once", a second,
+        different report is refused. Only the results of `randomize` and `start` may be sent. Processes that share a
+        memory file take turns.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class Client:
         read = collection if isinstance(collection, Collection) else collection_from_dict(dict(collection))
         if fingerprint is not None and read.fingerprint != fingerprint:
             raise Unsupported(
-                f'the collection "{read.name}" is not the one with the fingerprint you were given.',
-                "Ask its holder which one is right; nothing was sent.",
+                f'The collection "{read.name}" does not have the fingerprint that you were given.',
+                "Ask its holder which fingerprint is right. Nothing was sent.",
             )
         self.collection = read
         self.holder = read.holder or read.name
@@ -86,52 +87,52 @@ class Client:
     # Reports
 
     def draft(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The report as it would be sent. It is drawn once and kept; nothing is charged, and nothing is locked."""
+        """Return the report that would be sent. It is drawn once and stored; nothing is charged, and `once` stays open."""
         codes = self._codes(answers)
-        with held(self._memory):
-            return self._drawn(codes)
+        with locked(self._memory):
+            return self._draw(codes)
 
     def start(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The report of true answers, charged: it may leave now. Until it is confirmed the same bytes come again."""
+        """Return the report of true answers and charge it: it can be sent now. The same bytes return until it is confirmed."""
         codes = self._codes(answers)
-        with held(self._memory):
-            return self._started(codes)
+        with locked(self._memory):
+            return self._start(codes)
 
     def confirm(self, answers: Mapping[str, Any]) -> None:
-        """Remember that the report which `start` gave was received."""
+        """Record that the report of `start` was received."""
         codes = self._codes(answers)
-        with held(self._memory):
-            records = {self._place(name, code): self._record(name, code) for name, code in codes.items()}
-            sent = {place: record for place, record in records.items() if self.holder in record.get("state", {})}
-            self._memory.update({place: self._in_state(record, "sent") for place, record in sent.items()})
+        with locked(self._memory):
+            records = {self._answer_key(name, code): self._record(name, code) for name, code in codes.items()}
+            sent = {key: record for key, record in records.items() if self.holder in record.get("state", {})}
+            self._memory.update({key: self._in_state(record, "sent") for key, record in sent.items()})
             self._memory.pop(self._draft_key(codes), None)
 
     def randomize(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """The report of true answers, charged and handed out. The same answers give the same report (but for a fresh layer)."""
+        """Return the report of true answers and charge it. The same answers give the same report, except for a fresh layer."""
         codes = self._codes(answers)
-        with held(self._memory):
-            report = self._started(codes)
+        with locked(self._memory):
+            report = self._start(codes)
             self._memory.pop(self._draft_key(codes), None)
             return report
 
     def tell(self, answers: Mapping[str, Any]) -> list[str]:
-        """What would be sent and what its holder can conclude, question by question, in words. Nothing is charged."""
+        """Return what would be sent and what the holder can conclude, as text for each question. Nothing is charged."""
         sent = self.draft(answers)["answers"]
         return [
             f"{name}: {read_aloud(question, self.operators[name], sent[name])}"
             for name, question in self.collection.questions.items()
         ]
 
-    def _drawn(self, codes: Mapping[str, int]) -> dict[str, Any]:
+    def _draw(self, codes: Mapping[str, int]) -> dict[str, Any]:
         self._meet()
         self._refuse(codes)
         answers = {name: self._permanent(name, code) for name, code in codes.items()}
         if self.collection.repeats != "two-layers":
             return make_report(self.collection, answers, self._identity(*codes.values()))
-        place = self._draft_key(codes)
-        if place not in self._memory:
-            self._memory[place] = self._fresh(answers)
-        report: dict[str, Any] = self._memory[place]
+        key = self._draft_key(codes)
+        if key not in self._memory:
+            self._memory[key] = self._fresh(answers)
+        report: dict[str, Any] = self._memory[key]
         return dict(report)
 
     def _fresh(self, answers: Mapping[str, Report]) -> dict[str, Any]:
@@ -140,9 +141,9 @@ class Client:
         fresh = {name: self.operators[name].repeated(report, self._source) for name, report in answers.items()}
         return make_report(self.collection, fresh, self._identity("report", count))
 
-    def _started(self, codes: Mapping[str, int]) -> dict[str, Any]:
-        """Charge and lock what was not sent before, in one change of the memory, and only then give the report."""
-        report = self._drawn(codes)
+    def _start(self, codes: Mapping[str, int]) -> dict[str, Any]:
+        """Charge and lock what was not sent before, in one change of the memory, and only then return the report."""
+        report = self._draw(codes)
         unpaid = self._unpaid(codes)
         account = self._account()
         spent = total((account.spent, *(self._losses[name] for name in unpaid)))
@@ -151,31 +152,31 @@ class Client:
             changes[self._key("once")] = report["id"]
         for name in unpaid:
             record = self._record(name, codes[name])
-            changes[self._place(name, codes[name])] = self._in_state(record, "sending")
+            changes[self._answer_key(name, codes[name])] = self._in_state(record, "sending")
         self._memory.update(changes)
         return report
 
-    # What they cost
+    # Privacy loss
 
     def given(self) -> list[Given]:
-        """What all answers sent so far give away, question by question, over all versions that ask the same."""
-        with held(self._memory):
+        """Return what all answers sent so far reveal, for each question, over all versions that ask the same."""
+        with locked(self._memory):
             self._convert()
             return [self._given(name) for name in self.collection.questions]
 
     def given_in_all(self) -> float:
-        """The loss of all answers to these questions together: they add up."""
-        return sum(given.epsilon for given in self.given())
+        """Return the loss of all answers to these questions together: the sum."""
+        return sum(answers.epsilon for answers in self.given())
 
     def account(self) -> Account:
-        """What all answers to this holder have used of the lifetime, in any of their collections."""
-        with held(self._memory):
+        """Return what all answers to this holder have used of the lifetime, in all of their collections."""
+        with locked(self._memory):
             self._convert()
             return self._account()
 
     def forget(self) -> None:
-        """Remove all answers and drafts from the memory. What was used of each lifetime stays used, and `once` stays once."""
-        with held(self._memory):
+        """Remove all answers and drafts from the memory. Used lifetimes stay used, and `once` stays in force."""
+        with locked(self._memory):
             self._convert()
             locks = [key for key in self._memory if key.endswith("/once")]
             self._memory.update(dict.fromkeys(locks, ""))
@@ -184,33 +185,35 @@ class Client:
 
     def _given(self, question: str) -> Given:
         start, loss = f"answer/{self._keys[question]}/", self._losses[question]
-        places = [key for key in self._memory if key.startswith(start)]
-        answered = sum(self.holder in self._memory[place]["state"] for place in places)
+        keys = [key for key in self._memory if key.startswith(start)]
+        answered = sum(self.holder in self._memory[key]["state"] for key in keys)
         return Given(question, answered, float(answered * loss) if loss is not None else math.inf if answered else 0.0)
 
     def _account(self) -> Account:
         stated = self.collection.lifetime
-        return Account.read(self._memory, self.holder, self._gives.default_lifetime if stated is None else stated)
+        return Account.read(
+            self._memory, self.holder, self._respondent_loss.default_lifetime if stated is None else stated
+        )
 
     @cached_property
-    def _gives(self) -> RespondentLoss:
+    def _respondent_loss(self) -> RespondentLoss:
         return respondent_loss(self.collection)
 
     @property
     def _losses(self) -> Mapping[str, Loss]:
-        return self._gives.questions
+        return self._respondent_loss.questions
 
     def _unpaid(self, codes: Mapping[str, int]) -> list[str]:
-        """The questions whose true value was not sent to this holder yet."""
+        """Return the questions whose true value was not sent to this holder yet."""
         return [name for name, code in codes.items() if self.holder not in self._record(name, code).get("state", {})]
 
     def _refuse(self, codes: Mapping[str, int]) -> None:
-        """Refuse other true values where one report is taken, and what the lifetime has no room for."""
+        """Refuse different true values if only one report is accepted, and answers that exceed the lifetime."""
         lock = self._memory.get(self._key("once"))
         if lock is not None and (not lock or lock != self._identity(*codes.values())):
             raise Unsupported(
-                f'"{self.collection.name}" takes one report of each person, and yours was sent already.',
-                "The same answers send that report again, unless they were forgotten; others are not taken.",
+                f'"{self.collection.name}" accepts one report per person, and yours was already sent.',
+                "The same answers send that report again, unless they were forgotten; different answers are not accepted.",
             )
         unpaid = self._unpaid(codes)
         if unpaid:
@@ -219,22 +222,22 @@ class Client:
     # The memory
 
     def _meet(self) -> None:
-        """Keep the lifetime that is stated, where it is the first or a lower one."""
+        """Store the stated lifetime if it is the first one or a lower one."""
         self._convert()
-        [(place, record)] = self._account().record().items()
-        if self._memory.get(place) != record:
-            self._memory[place] = record
+        [(key, record)] = self._account().record().items()
+        if self._memory.get(key) != record:
+            self._memory[key] = record
 
     def _permanent(self, name: str, code: int) -> Report:
-        """The answer to a true value: remembered, or drawn and remembered before it is used."""
-        place = self._place(name, code)
-        if place not in self._memory:
-            self._memory[place] = {"report": self.operators[name].sample(code, self._source), "state": {}}
-        answer: Report = self._memory[place]["report"]
+        """Return the answer to a true value: from the memory, or drawn and stored before it is used."""
+        key = self._answer_key(name, code)
+        if key not in self._memory:
+            self._memory[key] = {"report": self.operators[name].sample(code, self._source), "state": {}}
+        answer: Report = self._memory[key]["report"]
         return answer
 
     def _convert(self) -> None:
-        """Take over what an earlier version remembered: its answers count as sent, and are not drawn again."""
+        """Convert the memory of an earlier version: its answers count as sent and are not drawn again."""
         for key in [key for key in self._memory if key.endswith("/about")]:
             about, start = self._memory[key], key.removesuffix("about") + "answer/"
             answers = [other for other in self._memory if other.startswith(start)]
@@ -253,7 +256,10 @@ class Client:
 
     def _take_over(self, answers: list[tuple[str, str, str]]) -> None:
         for old, name, code in answers:
-            self._memory[self._place(name, int(code))] = {"report": self._memory[old], "state": {self.holder: "sent"}}
+            self._memory[self._answer_key(name, int(code))] = {
+                "report": self._memory[old],
+                "state": {self.holder: "sent"},
+            }
         codes = {name: int(code) for _, name, code in answers}
         if self.collection.repeats == "once" and len(codes) == len(self.collection.questions):
             self._memory[self._key("once")] = self._identity(*(codes[name] for name in self.collection.questions))
@@ -263,12 +269,14 @@ class Client:
     def _codes(self, answers: Mapping[str, Any]) -> dict[str, int]:
         for name in answers:
             if name not in self.collection.questions:
-                raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, self.collection.questions))
+                raise Unsupported(
+                    f'"{name}" is not a question of this collection.', did_you_mean(name, self.collection.questions)
+                )
         left = [name for name in self.collection.questions if name not in answers]
         if left:
             raise Unsupported(
-                f"not answered: {', '.join(left)}. Nothing was sent.",
-                "All are needed: which questions a person leaves out would tell something.",
+                f"Questions without an answer: {', '.join(left)}. Nothing was sent.",
+                "Answer all questions: an omitted question would reveal something.",
             )
         return {name: code_of(question, answers[name]) for name, question in self.collection.questions.items()}
 
@@ -278,7 +286,7 @@ class Client:
         return identity_of(self._memory["seal"], self.collection.fingerprint, *parts)
 
     def _record(self, name: str, code: int) -> dict[str, Any]:
-        record: dict[str, Any] = self._memory.get(self._place(name, code), {})
+        record: dict[str, Any] = self._memory.get(self._answer_key(name, code), {})
         return record
 
     def _in_state(self, record: Mapping[str, Any], state: str) -> dict[str, Any]:
@@ -286,9 +294,11 @@ class Client:
 
     @cached_property
     def _keys(self) -> dict[str, str]:
-        return {name: question_key(self.collection.holder, asked) for name, asked in self.collection.questions.items()}
+        return {
+            name: question_key(self.collection.holder, question) for name, question in self.collection.questions.items()
+        }
 
-    def _place(self, name: str, code: int) -> str:
+    def _answer_key(self, name: str, code: int) -> str:
         return f"answer/{self._keys[name]}/{code:x}"
 
     def _draft_key(self, codes: Mapping[str, int]) -> str:
@@ -299,5 +309,5 @@ class Client:
 
 
 def _rounded_up(loss: float) -> Fraction:
-    """To six decimals: earlier memories hold the logarithm of the drawn ratio, a little below what was promised."""
+    """Round up to six decimals: earlier memories store the logarithm of the drawn ratio, slightly below the promise."""
     return Fraction(math.ceil(loss * 1e6), 1_000_000)

@@ -1,4 +1,4 @@
-"""What is sent and what its holder can conclude, said to the person it is about."""
+"""A description of what is sent and what the holder can conclude, for the respondent."""
 
 from __future__ import annotations
 
@@ -15,58 +15,58 @@ CERTAIN = Fraction(19, 20)
 
 
 def read_aloud(question: Question, operator: Operator, report: Report) -> str:
-    """``We will send 41. From it the holder can conclude that your age is between 19 and 63 with 95% certainty.``"""
+    """Return text such as ``We will send 41. From it the holder can conclude that your age is between 19 and 63 with 95% certainty.``"""
     return f"We will send {sent_words(question, operator, report)}. {concluded(question, operator, report)}"
 
 
 def sent_words(question: Question, operator: Operator, report: Report) -> str:
-    """The report in the attribute's own words; a noisy number may lie outside of its bounds."""
+    """Return the report as text; a noisy number can be outside the attribute's bounds."""
     if isinstance(report, list):
         return " and ".join(words_of(question, code) for code in report) or "an empty list"
-    return words_of(question, place_of(operator, report))
+    return words_of(question, grid_index(operator, report))
 
 
-def place_of(operator: Operator, report: int) -> int:
-    """Where a report lies on the values' own grid: below 0 or beyond the last where noise carried it there."""
+def grid_index(operator: Operator, report: int) -> int:
+    """Return the index of a report on the grid of the values; noise can move it below 0 or beyond the last value."""
     return report - (operator.report_size - operator.values) // 2
 
 
 def concluded(question: Question, operator: Operator, report: Report) -> str:
-    """What somebody concludes who held every value equally likely beforehand."""
+    """Return what a holder can conclude who considered every value equally likely before."""
     if isinstance(operator, BasketOperator):
         return _concluded_of_items(operator)
     weights = whole(operator.likelihoods(report))
-    said = f'your "{question.attribute}"'
+    subject = f'your "{question.attribute}"'
     if operator.ordered:
         first, last = shortest_run(weights, CERTAIN)
         if (first, last) == (0, operator.values - 1):
-            return f"From it the holder cannot rule out any {said[5:]} with 95% certainty."
+            return f"From it the holder cannot rule out any {subject[5:]} with 95% certainty."
         words = words_of(question, first, last).replace(" to ", " and ")
         between = "between " if " and " in words else ""
-        return f"From it the holder can conclude that {said} is {between}{words} with 95% certainty."
+        return f"From it the holder can conclude that {subject} is {between}{words} with 95% certainty."
     best = max(range(len(weights)), key=weights.__getitem__)
     chance = say(Fraction(weights[best], sum(weights)), 2)
     ties = sum(weight == weights[best] for weight in weights)
     which = words_of(question, best) if ties == 1 else f"any one of the {ties:,} likeliest values"
     guess = say(Fraction(1, operator.values), 2)
-    return f"From it the holder can guess that {said} is {which}, and is right with probability {chance} (before: {guess})."
+    return f"From it the holder can guess that {subject} is {which}, and is right with probability {chance} (before: {guess})."
 
 
 def _concluded_of_items(operator: BasketOperator) -> str:
-    """The odds of an item by itself, over all sizes that a basket may have; then those of anything at all."""
+    """Return the odds of a single item, over all sizes of a basket; then the odds of any conclusion."""
     shown, hidden = operator.item_odds()
     high = "is certainly in your basket" if shown is None else f"is in your basket with odds {say(shown)} times as high"
     low = "certainly not" if hidden is None else f"with odds {say(hidden)} times as low"
     gamma = operator.gamma
     most = "whole baskets can be ruled out" if gamma is None else f"no odds change more than {say(gamma)} times"
-    told = " The number of your items is sent as it is." if operator.operator.needs_size else ""
+    size = " The number of your items is sent in clear." if operator.operator.needs_size else ""
     return (
         f"From it the holder can conclude that an item shown, by itself, {high} as before, and one not shown {low}; "
-        f"from all of it together {most}.{told}"
+        f"from all of it together {most}.{size}"
     )
 
 
 def whole(probabilities: list[Fraction]) -> list[int]:
-    """Whole numbers in the same proportions."""
+    """Return integers in the same proportions."""
     scale = lcm(*(probability.denominator for probability in probabilities))
     return [int(probability * scale) for probability in probabilities]

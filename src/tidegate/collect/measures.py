@@ -1,4 +1,4 @@
-"""All privacy measures of one report, side by side."""
+"""All privacy measures of one report."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tidegate.risk.entropy import EntropyPrivacy, entropy_privacy
 from tidegate.risk.interval import concluded_width
 from tidegate.risk.local import most_revealing, posterior_limit, worst_posterior
 
-UNLIKELY = 0.05  # the prior from which breaches are told
+UNLIKELY = 0.05  # the prior probability from which breaches are measured
 MOST_CELLS, COARSE = 1_500_000, 500
 FEW = 10  # values up to which sets are listed one by one
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What one report gives away. Widths are in steps of the grid; the range is values - 1 steps.
+    """The privacy of one report. Widths are in steps of the grid; the range is values - 1 steps.
 
-    epsilon, lifetime     the local loss of one report, and of all that a client ever makes of one value (infinite is said so)
-    noise_width           the shortest run of reports that holds a value's report with 95% certainty (numbers only)
-    concluded             the shortest run of values that any report lets its holder name with 95% certainty (numbers only)
+    epsilon, lifetime     the local loss of one report, and of all that a client ever makes of one value (can be infinite)
+    noise_width           the shortest run of reports that contains a value's report with 95% certainty (numbers only)
+    concluded             the shortest run of values that a holder can conclude from any report with 95% certainty (numbers only)
     entropy               Pi(X), Pi(X|Z) and the loss P(X|Z), for the prior
     breach                from 5% to what, for this prior; breach_limit: for any prior at all
     revealed              the probability of a value after the report that reveals most; `before`: its prior
-    merged                how many neighbouring values were taken together to keep the arrays small (1: none)
+    merged                how many neighboring values were merged to keep the arrays small (1: none)
     """
 
     operator: str
@@ -55,7 +55,7 @@ class Measures:
         return None if self.noise_width is None else self.noise_width / (self.values - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; an unlimited loss is the text "unlimited"."""
+        """Return JSON values; an unlimited loss is the text "unlimited"."""
         entropy = {
             "before": self.entropy.privacy_before,
             "after": self.entropy.privacy_after,
@@ -83,20 +83,20 @@ class Measures:
         }
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Measure, number, what it means: for a table."""
+        """Return measure, number and meaning, for a table."""
         loss = "unlimited" if math.isinf(self.epsilon) else say(self.epsilon, 4)
         factor = (
-            "some report rules some value out"
+            "some report rules out some value"
             if math.isinf(self.epsilon)
             else f"no odds change by more than a factor of {say(math.exp(self.epsilon))}"
         )
-        told = [("epsilon of a report", loss, factor)]
+        rows = [("epsilon of a report", loss, factor)]
         if self.lifetime != self.epsilon:
-            told.append(("epsilon of all", say(self.lifetime, 4), "however many reports of one value are made"))
+            rows.append(("epsilon of all", say(self.lifetime, 4), "however many reports of one value are made"))
         if self.noise_width is not None and self.privacy is not None and self.concluded is not None:
-            share = f"{say(100 * self.privacy)}% of the range holds the noise with 95% certainty"
-            told.append(("interval of the noise", say(self.noise_width), share))
-            told.append(
+            share = f"{say(100 * self.privacy)}% of the range contains the noise with 95% certainty"
+            rows.append(("interval of the noise", say(self.noise_width), share))
+            rows.append(
                 (
                     "interval concluded",
                     f"{say(self.concluded or 0)} .. {say(self.concluded_mean or 0)}",
@@ -105,11 +105,11 @@ class Measures:
             )
         after = f"of {say(self.entropy.privacy_before)} values, as many seem equally likely afterwards"
         return [
-            *told,
+            *rows,
             ("entropy privacy", say(self.entropy.privacy_after), after),
-            ("entropy loss", say(self.entropy.loss), f"{say(self.entropy.information)} bits are told"),
+            ("entropy loss", say(self.entropy.loss), f"{say(self.entropy.information)} bits are revealed"),
             ("breach", say(self.breach), self._breach_says()),
-            ("breach, any prior", say(self.breach_limit), "the same, whatever was believed beforehand"),
+            ("breach, any prior", say(self.breach_limit), "the same, for any prior belief"),
             (
                 "most revealing",
                 say(self.revealed),
@@ -119,23 +119,25 @@ class Measures:
 
     def _breach_says(self) -> str:
         if self.breach:
-            return f"a property held for {UNLIKELY:.0%} likely becomes that at most, for this prior"
-        return f"no property is held for {UNLIKELY:.0%} likely or less: there are so few values"
+            return (
+                f"the highest probability that a property of prior probability {UNLIKELY:.0%} can reach, for this prior"
+            )
+        return f"no property has a prior probability of {UNLIKELY:.0%} or less: there are too few values"
 
 
 def unlimited(loss: float) -> float | str:
-    """A number that JSON can hold."""
+    """Return a number, or the text "unlimited", which JSON can represent."""
     return "unlimited" if math.isinf(loss) else loss
 
 
 def measure(operator: Operator, prior: Any = None) -> Measures:
-    """All measures; the prior is uniform if none is given."""
+    """Return all measures; the default prior is uniform."""
     if operator.of_sets:
         raise Unsupported(
-            "the measures of single values say nothing of baskets.",
-            "Ask for `gamma` and `item_odds`, or for breaches: tidegate collect design.",
+            "The measures of single values do not apply to baskets.",
+            "Use `gamma` and `item_odds`, or breaches: tidegate collect design.",
         )
-    given = _prior(operator, prior)
+    weights = _prior(operator, prior)
     width = operator.interval()
     common = (operator.name, operator.values, operator.epsilon, operator.lifetime_epsilon)
     gamma = math.inf if operator.gamma is None else float(operator.gamma)
@@ -144,7 +146,7 @@ def measure(operator: Operator, prior: Any = None) -> Measures:
         _refuse_prior(operator, prior)
         sets = judge_sets(operator, UNLIKELY)
         return Measures(*common, None, None, None, sets.entropy, sets.breach, limit, sets.revealed, 1 / operator.values)
-    merge, channel, prior_cells = judged_channel(operator, given)
+    merge, channel, prior_cells = judged_channel(operator, weights)
     most = most_revealing(channel, prior_cells)
     shortest, mean = concluded_width(channel, prior_cells) if operator.ordered else (None, None)
     return Measures(
@@ -164,12 +166,13 @@ def measure(operator: Operator, prior: Any = None) -> Measures:
 def _refuse_prior(operator: Operator, prior: Any) -> None:
     if prior is not None:
         raise Unsupported(
-            f"for {operator.name} a prior of its own is taken up to {FEW} values.", "Leave it out: all equally likely."
+            f"{operator.name} accepts a prior for at most {FEW} values.",
+            "Leave `prior` out: all values are then equally likely.",
         )
 
 
 def judged_channel(operator: Operator, prior: Floats) -> tuple[int, Floats, Floats]:
-    """How many neighbours are merged, the channel and the prior: as they are, or merged on long grids."""
+    """Return the number of merged neighbors, the channel and the prior; long grids are merged."""
     if operator.form == "set":
         return 1, np.array([[float(p) for p in row] for row in operator.exact_channel()]), prior
     small = operator.report_size * operator.values <= MOST_CELLS
@@ -180,10 +183,10 @@ def judged_channel(operator: Operator, prior: Floats) -> tuple[int, Floats, Floa
 def _prior(operator: Operator, prior: Any) -> Floats:
     if prior is None:
         return np.full(operator.values, 1 / operator.values)
-    given = np.asarray(prior, np.float64)
-    if given.shape != (operator.values,) or given.min() < 0 or not math.isclose(given.sum(), 1, abs_tol=1e-9):
-        raise Unsupported(f"a prior of {operator.values:,} probabilities that sum to 1 is needed.")
-    return given
+    weights = np.asarray(prior, np.float64)
+    if weights.shape != (operator.values,) or weights.min() < 0 or not math.isclose(weights.sum(), 1, abs_tol=1e-9):
+        raise Unsupported(f"`prior` must be {operator.values:,} probabilities that sum to 1.")
+    return weights
 
 
 @dataclass(frozen=True)
@@ -196,9 +199,9 @@ class Judged:
 
 
 def judge_sets(operator: Pure, unlikely: float) -> Judged:
-    """All measures of an operator that reports sets, for equally likely values.
+    """Return all measures of an operator that reports sets, for equally likely values.
 
-    Sets of one size say the same, but for names: a set of c members has the posterior g / (c g + k - c) for each member and
+    Sets of one size are equivalent: a set of c members has the posterior g / (c g + k - c) for each member and
     1 / (c g + k - c) for each other value, g being the ratio gamma. So sums run over sizes, not over 2**k sets.
     """
     k, g = operator.values, float(operator.gamma or 0)
@@ -213,7 +216,7 @@ def judge_sets(operator: Pure, unlikely: float) -> Judged:
 
 
 def _left(size: int, k: int, g: float) -> float:
-    """Bits of uncertainty after a set of that size."""
+    """Return the bits of uncertainty after a set of this size."""
     total = size * g + k - size
     member, other = g / total, 1 / total
     return -(size * member * log2(member) + (k - size) * other * log2(other))

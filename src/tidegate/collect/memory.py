@@ -1,22 +1,21 @@
-"""What a client remembers on its own device: its answers, so that a repeat tells nothing new, and what was used of a lifetime.
+"""The memory of a client on its device: answers, so that a repeat reveals nothing new, and the used lifetimes.
 
 A memory is any mutable mapping of text to JSON values. Its keys, the same in every language:
 
-    seal                       32 random bytes as hexadecimal digits; ids of reports are made with it
+    seal                       32 random bytes as hexadecimal digits, the key for ids of reports
     answer/KEY/CODE            {"report": the permanent answer to a true value, "state": {HOLDER: "sending" or "sent"}};
                                a draft for a holder who is not named there. KEY is `question_key`, CODE is hexadecimal;
                                it is the true value, and never leaves the device
     holder/HOLDER              {"spent": epsilon, "lifetime": epsilon} as exact texts ("7/3"); null is unlimited
-    FINGERPRINT/once           the id of the one report that is taken of each person; "" once it was forgotten
-    FINGERPRINT/reports        how many reports were drawn (where each is fresh)
-    FINGERPRINT/draft/CODES    a fresh report that was not handed out or confirmed yet
+    FINGERPRINT/once           the id of the only report that is accepted; "" after it was forgotten
+    FINGERPRINT/reports        the number of reports drawn (if each is fresh)
+    FINGERPRINT/draft/CODES    a fresh report that was not yet returned or confirmed
 
-HOLDER is who the collection names, or else the collection's own name. Earlier versions kept FINGERPRINT/about and
-FINGERPRINT/answer/QUESTION/CODE; a client converts them when it meets them.
+HOLDER is the holder that the collection names, or else the collection's name. Earlier versions stored FINGERPRINT/about and
+FINGERPRINT/answer/QUESTION/CODE; a client converts them when it reads them.
 
-Where several processes may use one memory it needs `held()`, as a FileMemory has it: nobody else changes it meanwhile.
-
-One process at a time: a lock on a file of its own, which the operating system lets go when a process ends.
+A memory that several processes use needs a method `held()` that locks it, as FileMemory has. The lock is a separate
+file; the operating system releases it when a process ends.
 """
 
 from __future__ import annotations
@@ -43,9 +42,10 @@ Memory = MutableMapping[str, Any]
 
 
 def question_key(holder: str, question: Question) -> str:
-    """The name under which answers to a question are remembered: what is asked and how, whoever words it anew.
+    """Return the key of answers to a question: it depends on what is asked and how, not on the wording.
 
-    Guarantee  The collection's name, its version and the order and names of its questions are no part of it.
+    Guarantee:
+        The collection's name, its version and the order and names of its questions are not part of it.
     """
     parameters: dict[str, Any] = {name: str(value) for name, value in question.parameters.items()}
     if question.plans:
@@ -58,7 +58,7 @@ def question_key(holder: str, question: Question) -> str:
 
 
 def _universe(universe: Attribute) -> dict[str, Any]:
-    """The values in one form: numbers as exact texts, however they were written."""
+    """Return the values in one form, with numbers as exact texts."""
     if not isinstance(universe, Numeric):
         return universe.to_dict()
     bounds = {"from": str(universe.low), "to": str(universe.high), "step": str(universe.width)}
@@ -68,7 +68,7 @@ def _universe(universe: Attribute) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Account:
-    """What one person's answers to a holder have used of their lifetime."""
+    """The part of a lifetime that one person's answers to a holder have used."""
 
     holder: str
     spent: Loss
@@ -78,27 +78,27 @@ class Account:
         return f"Your answers to {self.holder} have used {_amount(self.spent)} of {_amount(self.lifetime)}."
 
     def refuse(self, more: Loss, questions: int) -> None:
-        """Refuse what does not fit into the lifetime."""
+        """Refuse a loss that exceeds the lifetime."""
         if self.lifetime is None:
             return
         used = total((self.spent, more))
         if used is None or used > self.lifetime:
-            asked = "This question" if questions == 1 else "These questions"
+            subject = "This question" if questions == 1 else "These questions"
             raise Unsupported(
-                f"{self} {asked} would need {_amount(more)} more. Nothing was sent.",
+                f"{self} {subject} would need {_amount(more)} more. Nothing was sent.",
                 "Answers that you sent before can be sent again at no cost.",
             )
 
     @classmethod
     def read(cls, memory: Memory, holder: str, lifetime: Loss) -> Account:
-        """The account in a memory. The first lifetime seen is kept; a later one may be lower, never higher."""
+        """Return the account in a memory. A later lifetime can lower the first one, never raise it."""
         record = memory.get(f"holder/{holder}", {"spent": "0"})
         first = _loss(record["lifetime"]) if "lifetime" in record else None
         known = [limit for limit in (first, lifetime) if limit is not None]
         return cls(holder, _loss(record["spent"]), min(known, default=None))
 
     def record(self) -> dict[str, dict[str, str | None]]:
-        """Its entry in a memory."""
+        """Return its entry in a memory."""
         return {f"holder/{self.holder}": {"spent": _text(self.spent), "lifetime": _text(self.lifetime)}}
 
 
@@ -111,35 +111,36 @@ def _text(loss: Loss) -> str | None:
 
 
 def _amount(loss: Loss) -> str:
-    said = "unlimited" if loss is None else say(loss, 4)
-    return f"{said}.0" if said.replace(",", "").isdigit() else said
+    amount = "unlimited" if loss is None else say(loss, 4)
+    return f"{amount}.0" if amount.replace(",", "").isdigit() else amount
 
 
-def held(memory: Memory) -> AbstractContextManager[None]:
-    """Keep others out of a memory that can be shared; a plain mapping belongs to its one client."""
-    keep: AbstractContextManager[None] = getattr(memory, "held", nullcontext)()
-    return keep
+def locked(memory: Memory) -> AbstractContextManager[None]:
+    """Lock a memory that can be shared; a plain mapping belongs to one client and needs no lock."""
+    lock: AbstractContextManager[None] = getattr(memory, "held", nullcontext)()
+    return lock
 
 
 class FileMemory(MutableMapping[str, Any]):
     """A memory in a JSON file, readable by its owner only; every change is on disk before it is used.
 
-    Guarantee  Between entering and leaving `held()` no other process or thread that uses the same file reads or changes
-               it, and what they wrote before is seen: two that answer the same question at once give one answer.
+    Guarantee:
+        Between entering and leaving `held()`, no other process or thread that uses the same file reads or changes it,
+        and earlier changes are visible: two processes that answer the same question at once give one answer.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._named = path
-        self._path = Path(os.path.realpath(path))  # one lock, by whatever link it is reached
+        self._path = Path(os.path.realpath(path))  # one lock, whichever link leads to the file
         self._content: dict[str, Any] = {}
         self._content = self._load()
         self._mine, self._inside = threading.RLock(), False
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others out, with what they wrote before at hand."""
+        """Lock the memory and load what others wrote before."""
         with self._mine, ExitStack() as until:
-            if not self._inside:  # else: a change within a longer story
+            if not self._inside:  # else: a change inside a longer operation
                 self._enter(until)
             yield
 
@@ -152,24 +153,24 @@ class FileMemory(MutableMapping[str, Any]):
         until.callback(setattr, self, "_inside", False)
 
     def _load(self) -> dict[str, Any]:
-        there = self._path.exists()
-        if not there and not self._content:
+        exists = self._path.exists()
+        if not exists and not self._content:
             return {}
         content: Any = None
         with suppress(ValueError, OSError):
             content = json.loads(self._path.read_text("utf-8"))
         if not isinstance(content, dict):
             raise SourceUnreadable(
-                f"the memory {self._named} {'cannot be read' if there else 'is gone'}; nothing was randomized.",
-                "Restore it. Starting over would answer anew, and two answers tell more than one.",
+                f"The memory {self._named} {'cannot be read' if exists else 'no longer exists'}. Nothing was randomized.",
+                "Restore it. A new memory would draw new answers, and two answers reveal more than one.",
             )
         return content
 
     def _save(self, content: dict[str, Any]) -> None:
         beside = self._path.with_name(self._path.name + ".new")
         try:
-            made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(made, "w", encoding="utf-8") as file:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(content, file)
                 file.flush()
                 os.fsync(file.fileno())
@@ -180,8 +181,8 @@ class FileMemory(MutableMapping[str, Any]):
 
     def _unwritable(self, problem: OSError) -> SourceUnreadable:
         return SourceUnreadable(
-            f"the memory {self._named} cannot be written ({problem.strerror}); nothing was randomized.",
-            "Name a file in a folder that exists and that you may write to: an answer that is not kept is not given.",
+            f"The memory {self._named} cannot be written ({problem.strerror}). Nothing was randomized.",
+            "Name a file in an existing folder that you can write to. An answer that cannot be stored is not sent.",
         )
 
     def __getitem__(self, key: str) -> Any:
@@ -192,7 +193,7 @@ class FileMemory(MutableMapping[str, Any]):
             self._save({**self._content, key: value})
 
     def update(self, *changes: Any, **more: Any) -> None:
-        """Make all changes in one write: after a crash all of them are there, or none."""
+        """Make all changes in one write: a crash leaves all of them or none."""
         with self.held():
             self._save({**self._content, **dict(*changes, **more)})
 
@@ -212,35 +213,35 @@ class FileMemory(MutableMapping[str, Any]):
 if sys.platform == "win32":  # pragma: no cover - Windows locks a byte, others a whole open file
     import msvcrt
 
-    def _take(file: int) -> None:
+    def _acquire(file: int) -> None:
         while True:
             try:
                 return msvcrt.locking(file, msvcrt.LK_LOCK, 1)
-            except OSError:  # it waits ten seconds only
+            except OSError:  # LK_LOCK gives up after ten seconds
                 continue
 
-    def _let_go(file: int) -> None:
+    def _release(file: int) -> None:
         os.lseek(file, 0, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
-    def _take(file: int) -> None:
+    def _acquire(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
-    def _let_go(file: int) -> None:
+    def _release(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Wait until no other process or thread is in here with the same path. The file stays: removing it would let two in."""
+    """Hold the lock of a path; wait for it first. The file is never removed: two processes could then hold the lock."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        _take(file)
+        _acquire(file)
         try:
             yield
         finally:
-            _let_go(file)
+            _release(file)
     finally:
         os.close(file)

@@ -1,4 +1,4 @@
-"""A report: all that ever leaves a person's device, and the reasons for which one is refused."""
+"""A report, the only data that leaves a person's device, and the reasons to refuse one."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 def make_report(collection: Collection, answers: Mapping[str, Report], identity: str) -> dict[str, Any]:
-    """The report as a JSON-able value: names the collection, holds randomized answers and a random name of its own."""
+    """Return a report as JSON values: the collection, the randomized answers, and a random id."""
     about = {"collection": collection.name, "fingerprint": collection.fingerprint, "version": collection.version}
     return {**about, "answers": dict(answers), "id": identity}
 
 
 def identity_of(secret: str, *parts: object) -> str:
-    """128 bits that only the client could have made: the same for the same parts, and telling nothing about them."""
+    """Return 128 bits that only the client can compute: the same for the same parts, and revealing nothing about them."""
     text = json.dumps(parts, separators=(",", ":"), ensure_ascii=True)
     return hmac.new(bytes.fromhex(secret), text.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def refusal(report: Any, collection: Collection, operators: Mapping[str, Operator]) -> str | None:
-    """Why a report cannot be taken, in words that quote nothing of it; None where it can."""
+    """Return why a report is refused, without quoting it; None if it is accepted."""
     if not isinstance(report, Mapping) or set(report) != set(KEYS):
         return f"malformed: a report has {', '.join(KEYS)}, and nothing else"
     if report["collection"] != collection.name:
@@ -42,10 +42,10 @@ def refusal(report: Any, collection: Collection, operators: Mapping[str, Operato
         return "its fingerprint is not that of this collection: the client was shown other questions"
     if not isinstance(report["id"], str) or not IDENTITY.fullmatch(report["id"]):
         return "malformed: the id is 32 hexadecimal digits"
-    return _answers_refused(report["answers"], operators)
+    return _answers_refusal(report["answers"], operators)
 
 
-def _answers_refused(answers: Any, operators: Mapping[str, Operator]) -> str | None:
+def _answers_refusal(answers: Any, operators: Mapping[str, Operator]) -> str | None:
     if not isinstance(answers, Mapping) or set(answers) != set(operators):
         return f"malformed: it must answer {', '.join(operators)}"
     for name, operator in operators.items():

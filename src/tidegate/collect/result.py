@@ -1,4 +1,4 @@
-"""What the reports of one question say about everybody: the distribution, and how sure that is."""
+"""The result of one question: the estimated distribution and its error bounds."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ with extra("collect", "Estimating from randomized reports"):
     from scipy.special import ndtri  # type: ignore[import-untyped]
 
 SHARES = "shares"  # of categories, by inversion
-MOST_RUNS = 20  # rows of a long distribution, where nobody asks for another number
+MOST_RUNS = 20  # the default number of rows of a long distribution
 Band: TypeAlias = Literal["default", "strict"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One value, or neighbouring values together."""
+    """One value, or neighboring values together."""
 
     label: str
     mass: float
@@ -50,10 +50,10 @@ class Run:
 class Distribution:
     """Estimated shares of all values, in the order of the attribute.
 
-    masses      the estimate: not negative, sums to one       low, high   its band; None where the method has none
-    raw         the reports as they are: the share of each report (numbers), or of reports that hold each value; raw[0]
-                is at place `first`, which is below zero where noise carries a number out of its range
-    unbiased    of categories: before it was made a distribution (may be negative), with its standard `errors`
+    masses      the estimate: not negative, sums to one       low, high   its band; None if the method has none
+    raw         the raw reports: the share of each report (numbers), or of reports that contain each value; raw[0]
+                is at index `first`, which is below zero if noise can move a number out of its range
+    unbiased    of categories: the unbiased shares (can be negative), with their standard `errors`
     mean        of numbers: the mean and its interval
     """
 
@@ -79,21 +79,21 @@ class Distribution:
 
     @property
     def sure(self) -> str:
-        """How sure it is, in a sentence."""
-        often = f"{say(100 * self.confidence)} times in 100"
+        """The error bounds, as a sentence."""
+        confidence = f"{say(100 * self.confidence)}%"
         if self.errors is not None:
             worst = float(ndtri((1 + self.confidence) / 2) * self.errors.max())
-            return f"every share is within {say(100 * worst)} percentage points, {often} (each by itself)"
+            return f"each share is within {say(100 * worst)} percentage points ({confidence}, each by itself)"
         if self.low is None:
-            return f"the method {self.method} does not say how sure it is"
+            return f"the method {self.method} has no error bounds"
         between = ""
         if self.mean is not None:
             between = f"the mean is {say(self.mean[0])}, between {say(self.mean[1])} and {say(self.mean[2])}; "
-        return f"{between}a share lies in its band {often} (measured, not proven)"
+        return f"{between}each share is in its band ({confidence}, measured, not proven)"
 
     @property
     def finding(self) -> str:
-        """What was found, as a title. A value is called more frequent only where that exceeds the noise, of all pairs together."""
+        """The main finding, as a title. A value is called more frequent only if that exceeds the noise, jointly over all pairs."""
         if self.mean is not None:
             middle, low, high = map(say, self.mean)
             return f"The mean {self.attribute} is {middle}, between {low} and {high}"
@@ -113,14 +113,14 @@ class Distribution:
         return f"{self.labels[more]} is more frequent than {self.labels[less]} (difference {between}, 95%)"
 
     def _apart(self, tail: float) -> tuple[Floats, Floats]:
-        """Intervals of all differences of shares: the error of a difference is at most the sum of both errors."""
+        """Return intervals of all differences of shares: the error of a difference is at most the sum of both errors."""
         shares, errors = np.asarray(self.unbiased), np.asarray(self.errors)
         wide = float(ndtri(1 - tail)) * (errors[:, None] + errors[None, :])
         apart = shares[:, None] - shares[None, :]
         return apart - wide, apart + wide
 
     def runs(self, most: int = MOST_RUNS) -> list[Run]:
-        """At most so many rows: values one by one, else neighbours taken together (numbers), or the largest (categories)."""
+        """Return at most `most` rows: single values, or merged neighbors (numbers), or the largest shares (categories)."""
         if len(self.labels) <= most:
             return self._rows(np.arange(len(self.labels)))
         if self.errors is not None:
@@ -139,7 +139,7 @@ class Distribution:
         return [Run(name, float(mass), float(low), float(high)) for name, mass, low, high in each]
 
     def _sent(self, most: int) -> list[Run]:
-        """The rows of a distribution that came as JSON: the band of neighbours together needs the reports' own model."""
+        """Return the rows of a distribution that came as JSON: bands of merged neighbors need the fitted model."""
         if most != MOST_RUNS:
             raise Unsupported(
                 f"A distribution from a service has its band for {MOST_RUNS} rows, not for {most}.",
@@ -153,7 +153,7 @@ class Distribution:
         return [Run(self.labels[p], float(self.masses[p]), float(self.low[p]), float(self.high[p])) for p in places]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return JSON values."""
         arrays = {name: getattr(self, name) for name in ("masses", "low", "high", "raw", "unbiased", "errors")}
         return {
             "question": self.question,
@@ -202,10 +202,10 @@ class Distribution:
         """Return a chart of the raw reports, the distribution and its band; also write it to `path` (.svg or .png)."""
         from tidegate.collect.charts import chart
 
-        drawn = chart(self)
+        plotted = chart(self)
         if path is not None:
-            drawn.save(path)
-        return drawn
+            plotted.save(path)
+        return plotted
 
     def _repr_svg_(self) -> str:
         return self.plot()._repr_svg_()
@@ -224,22 +224,22 @@ def estimate(
     atoms: bool = False,
     progress: Any = None,
 ) -> Distribution:
-    """The distribution behind the counts of one question. It reads counts of randomized reports, so it costs nothing."""
+    """Estimate the distribution from the counts of one question. Counts of randomized reports cost no privacy."""
     if not 0 < confidence < 1:
-        raise Unsupported(f"a confidence of {confidence:g} is no probability.", "Ask for one such as 0.95.")
+        raise Unsupported(f"`confidence` must be between 0 and 1; it is {confidence:g}.", "Use 0.95, for example.")
     if not has_distribution(operator):
         raise Unsupported(
-            f'"{name}" asks for a set of items, which has no distribution of single values.',
-            f'Its reports, to recover the supports of itemsets from: survey.codes("{name}").',
+            f'"{name}" is about a set of items, which has no distribution of single values.',
+            f'Call survey.rules("{name}", min_support=...) for itemsets and rules.',
         )
     known = METHODS if operator.ordered else (SHARES,)
     if method and method not in known:
-        raise Unsupported(f'no method for "{name}" is called "{method}".', did_you_mean(method, known))
+        raise Unsupported(f'Unknown method for "{name}": "{method}".', did_you_mean(method, known))
     if not operator.ordered:
         return _of_categories(name, question, operator, counted, confidence)
     listed = None if values is None else [code_of(question, value) for value in values]
     widths = _widths(question) if listed is None else None
-    found = reconstruct(
+    reconstruction = reconstruct(
         counted.counts,
         build_channel(operator.channel()),
         method=method or "bank",
@@ -248,29 +248,29 @@ def estimate(
         widths=widths,
         progress=progress,
     )
-    return _of_numbers(name, question, operator, counted, found, band, confidence)
+    return _of_numbers(name, question, operator, counted, reconstruction, band, confidence)
 
 
 def _of_categories(
     name: str, question: Question, operator: Operator, counted: Counted, confidence: float
 ) -> Distribution:
-    found = shares(counted.counts.astype(np.float64), total=counted.reports, support=operator.support())
-    wide = float(ndtri((1 + confidence) / 2)) * found.errors
+    estimated = shares(counted.counts.astype(np.float64), total=counted.reports, support=operator.support())
+    wide = float(ndtri((1 + confidence) / 2)) * estimated.errors
     return Distribution(
         name,
         question.attribute,
         SHARES,
         counted.reports,
         _labels(question),
-        found.masses,
+        estimated.masses,
         np.clip(
-            np.minimum(found.raw, found.masses) - wide, 0, 1
-        ),  # around both: a share below zero is not sure of zero
-        np.clip(np.maximum(found.raw, found.masses) + wide, 0, 1),
+            np.minimum(estimated.raw, estimated.masses) - wide, 0, 1
+        ),  # around both: an estimate below zero does not prove a share of zero
+        np.clip(np.maximum(estimated.raw, estimated.masses) + wide, 0, 1),
         confidence,
         counted.counts / counted.reports,
-        unbiased=found.raw,
-        errors=found.errors,
+        unbiased=estimated.raw,
+        errors=estimated.errors,
     )
 
 
@@ -279,40 +279,40 @@ def _of_numbers(
     question: Question,
     operator: Operator,
     counted: Counted,
-    found: Reconstruction,
+    reconstruction: Reconstruction,
     band: str,
     confidence: float,
 ) -> Distribution:
-    sure = found.method.startswith(("bank", "inversion")) or band != "default"
-    ends = found.band(band, confidence=confidence) if sure else None
+    sure = reconstruction.method.startswith(("bank", "inversion")) or band != "default"
+    ends = reconstruction.band(band, confidence=confidence) if sure else None
     scale = _scale(question)
     return Distribution(
         name,
         question.attribute,
-        found.method,
+        reconstruction.method,
         counted.reports,
         _labels(question),
-        found.masses,
+        reconstruction.masses,
         ends.low if ends else None,
         ends.high if ends else None,
         confidence,
         counted.counts / counted.reports,
         first=-((operator.report_size - operator.values) // 2),
-        mean=_mean(found, band, confidence, scale) if ends and scale else None,
+        mean=_mean(reconstruction, band, confidence, scale) if ends and scale else None,
         scale=scale,
-        warnings=found.warnings,
-        _found=found,
+        warnings=reconstruction.warnings,
+        _found=reconstruction,
         _band=band,
     )
 
 
 def _mean(
-    found: Reconstruction, band: str, confidence: float, scale: tuple[float, float]
+    reconstruction: Reconstruction, band: str, confidence: float, scale: tuple[float, float]
 ) -> tuple[float, float, float]:
     start, step = scale
-    places = np.arange(found.masses.size, dtype=np.float64)
-    ends = found.band(band, confidence=confidence, of=places)
-    low, middle, high = (start + step * float(x) for x in (ends.low[0], places @ found.masses, ends.high[0]))
+    places = np.arange(reconstruction.masses.size, dtype=np.float64)
+    ends = reconstruction.band(band, confidence=confidence, of=places)
+    low, middle, high = (start + step * float(x) for x in (ends.low[0], places @ reconstruction.masses, ends.high[0]))
     return middle, low, high
 
 
@@ -322,7 +322,7 @@ def _scale(question: Question) -> tuple[float, float] | None:
 
 
 def _widths(question: Question) -> Floats | None:
-    """How wide each bin is, where the attribute has bins."""
+    """Return the width of each bin if the attribute has bins."""
     grid = question.universe
     if not isinstance(grid, Numeric) or not grid.cuts:
         return None

@@ -1,10 +1,10 @@
-"""The story of a batch of reports: check each, write the segment, commit counts, ids and entry.
+"""The processing of a batch of reports: check each, write the segment, commit counts, ids and entry.
 
-Reports come in two ways. `submit` takes a list that was gathered elsewhere as one batch, now. `receive` takes single
+Reports arrive in two ways. `submit` accepts a list that was gathered elsewhere as one batch, now. `receive` accepts single
 reports: they wait, without time and order, until `flush` or `close` turns all of them into a batch under its scheduled time.
 
-Only what is committed counts. A crash before the commit leaves at most a segment that no entry names, which is never
-counted; the same batch given again is taken then, and one that was taken is told again what it was told.
+Only committed reports count. A crash before the commit leaves at most a segment that no entry names, which is never
+counted. The same batch can then be submitted again; a batch that was already accepted returns the same result again.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ LARGEST_BATCH, LONGEST_NAME = 1_000_000, 200
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a batch, report by report: `reasons` has None where a report was taken.
+    """The result of a batch: `reasons` has None for each accepted report.
 
-    `again`: this very batch was taken before, and nothing was done now. `entry` is the hash of its entry; empty where
-    nothing was taken.
+    `again`: the same batch was accepted before, and nothing was done now. `entry` is the hash of its entry; empty if no
+    report was accepted.
     """
 
     batch: str
@@ -60,16 +60,16 @@ class Submitted:
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many were refused for each reason, the most frequent first."""
+        """The number of refused reports by reason, the most frequent first."""
         return dict(Counter(reason for reason in self.reasons if reason is not None).most_common())
 
     def __str__(self) -> str:
         refused = sum(self.refused.values())
-        told = f"{self.accepted:,} reports taken{', before' if self.again else ''}; {refused:,} refused."
-        return "\n".join([told, *(f"  {number:,}: {reason}" for reason, number in self.refused.items())])
+        summary = f"{self.accepted:,} reports accepted{' before' if self.again else ''}; {refused:,} refused."
+        return "\n".join([summary, *(f"  {number:,}: {reason}" for reason, number in self.refused.items())])
 
     def response(self) -> SubmittedReports:
-        """The typed response, as the service sends it."""
+        """Return the typed response, as the service sends it."""
         return SubmittedReports.of(self.reasons, batch=self.batch, entry=self.entry, again=self.again)
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Submitted:
 
 @dataclass(frozen=True, eq=False)
 class Server:
-    """Where reports of one collection are taken."""
+    """The receiving side of one collection."""
 
     collection: Collection
     operators: Mapping[str, Operator]
@@ -93,33 +93,33 @@ class Server:
     segments: Segments
 
     def submit(self, reports: Iterable[Any], *, batch: str = "") -> Submitted:
-        """Take the good reports of a batch and refuse the others, each with its reason."""
-        given = _listed(reports, batch)
-        named = _digest(given)
-        name = batch or named
+        """Accept the valid reports of a batch and refuse the others, each with its reason."""
+        submitted = _listed(reports, batch)
+        digest = _digest(submitted)
+        name = batch or digest
         while True:
-            if earlier := self._earlier(name, named, len(given)):
+            if earlier := self._earlier(name, digest, len(submitted)):
                 return earlier
-            checked = self._check(given)
-            if not checked.ids:  # all refused; as replays perhaps, where this very batch was taken meanwhile
-                return self._earlier(name, named, len(given)) or Submitted(name, tuple(checked.reasons))
-            try:  # only a commit of others can come between: each turn has fewer reports left to take
-                return self._take(name, named, checked)
+            checked = self._check(submitted)
+            if not checked.ids:  # all refused, perhaps as replays because another process accepted this batch meanwhile
+                return self._earlier(name, digest, len(submitted)) or Submitted(name, tuple(checked.reasons))
+            try:  # only a commit of another process can interfere: each attempt has fewer reports left to accept
+                return self._commit(name, digest, checked)
             except Overtaken:
                 continue
 
     def receive(self, reports: Iterable[Any]) -> Submitted:
-        """Let the good reports wait for their batch and refuse the others, each with its reason.
+        """Let the valid reports wait for their batch and refuse the others, each with its reason.
 
-        Guarantee  A report that was received is on disk, and counts once in a later batch. Neither its time nor its order is
-                   recorded.
+        Guarantee:
+            A received report is on disk and counts once in a later batch. Neither its time nor its order is recorded.
         """
-        given = _listed(reports)
+        submitted = _listed(reports)
         while True:
-            checked = self._check(given)
-            good = [report for report, reason in zip(given, checked.reasons, strict=True) if reason is None]
-            arrivals = [(name, canonical(report["answers"])) for name, report in zip(checked.ids, good, strict=True)]
-            try:  # only a closing, or a report of others, can come between
+            checked = self._check(submitted)
+            valid = [report for report, reason in zip(submitted, checked.reasons, strict=True) if reason is None]
+            arrivals = [(name, canonical(report["answers"])) for name, report in zip(checked.ids, valid, strict=True)]
+            try:  # only a closing or a report of another process can interfere
                 known = self.book.receive(arrivals) if arrivals else set()
             except Overtaken:
                 continue
@@ -142,7 +142,7 @@ class Server:
         if counted := self.flush(at=slot, least=rule.at_least):
             return counted
         raise Unsupported(
-            f'Fewer than {rule.at_least:,} reports of "{name}" wait; fewer are not counted together.',
+            f'Fewer than {rule.at_least:,} reports of "{name}" are waiting, the minimum of a batch.',
             "Wait for more, or close the collection: write `closed = true` into the policy.",
         )
 
@@ -155,60 +155,60 @@ class Server:
         return self.flush(at=slot, least=rule.at_least, once=True)
 
     def verify(self, engine: str) -> list[str]:
-        """Compare the counts with the segments that the entries name; return what is wrong, in words."""
+        """Compare the counts with the segments that the entries name; return a text for each difference."""
         entries, counted = self.book.batches()
         bodies = [entry.content() for entry in entries]
         changed = [body["segment"] for body in bodies if self.segments.digest(body["segment"]) != body["sha256"]]
         if changed:
-            return [f"the segment {name} is gone, or is not what its entry says." for name in changed]
+            return [f"The segment {name} is missing or differs from its entry." for name in changed]
         again = self.segments.count([body["segment"] for body in bodies], engine=engine)
         return [
-            f'the counts of "{question}" are not those of its segments.'
+            f'The counts of "{question}" differ from those of its segments.'
             for question, counts in counted.items()
             if not np.array_equal(again[question], counts.counts)
         ]
 
     def close(self, *, user: str = "") -> None:
-        """Count what waits, and take no more reports."""
+        """Count the waiting reports and accept no more."""
         self.book.close(make=self._batches, who=user)
 
     def _batches(self, waiting: list[Arrival]) -> list[Batch]:
         """Write the segments of waiting reports, in an order that secure bits decide and under random names."""
-        shuffled = _shuffled(waiting)
+        shuffled = _shuffle(waiting)
         parts = (shuffled[start : start + LARGEST_BATCH] for start in range(0, len(shuffled), LARGEST_BATCH))
         return [self._batch(SystemBytes().take(16).hex(), "", self._recheck(part)) for part in parts]
 
     def _recheck(self, waiting: list[Arrival]) -> Checked:
-        """Reports as they were received; one that somebody changed since is refused, and its entry says so."""
+        """Check waiting reports again; one that was changed since is refused and recorded in the entry."""
         collection = replace(self.collection, closed=False)
         reports = [{**make_report(collection, {}, name.hex()), "answers": _answers(body)} for name, body in waiting]
         return check(reports, collection, self.operators)
 
-    def _earlier(self, name: str, named: str, many: int) -> Submitted | None:
-        """What was told of this batch, where it was taken before."""
-        if (found := self.book.earlier(name, named)) is None:
+    def _earlier(self, name: str, digest: str, count: int) -> Submitted | None:
+        """Return the result of this batch if it was accepted before."""
+        if (earlier := self.book.earlier(name, digest)) is None:
             return None
-        entry, refused = found
-        return Submitted(name, _told(many, refused), entry.hash, again=True)
+        entry, refused = earlier
+        return Submitted(name, _reasons(count, refused), entry.hash, again=True)
 
-    def _check(self, given: list[Any]) -> Checked:
+    def _check(self, reports: list[Any]) -> Checked:
         closed = self.collection.closed or self.book.closed
-        checked = check(given, replace(self.collection, closed=closed), self.operators)
+        checked = check(reports, replace(self.collection, closed=closed), self.operators)
         return checked.without(self.book.known(checked.ids))
 
-    def _take(self, name: str, named: str, checked: Checked) -> Submitted:
-        return Submitted(name, tuple(checked.reasons), self.book.commit(self._batch(name, named, checked)).hash)
+    def _commit(self, name: str, digest: str, checked: Checked) -> Submitted:
+        return Submitted(name, tuple(checked.reasons), self.book.commit(self._batch(name, digest, checked)).hash)
 
-    def _batch(self, name: str, named: str, checked: Checked) -> Batch:
+    def _batch(self, name: str, digest: str, checked: Checked) -> Batch:
         """Write the segment of a batch."""
         columns = checked.columns(self.segments.columns)
         segment = self.segments.write(columns, batch=name)
         adds = {question: column.count(columns[question]) for question, column in self.segments.columns.items()}
-        return Batch(name, named, segment.name, segment.sha256, checked.ids, adds, checked.refused())
+        return Batch(name, digest, segment.name, segment.sha256, checked.ids, adds, checked.refused())
 
 
 def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, user: str = "") -> None:
-    """Open a version of a collection in the ledger. Reports of the version before that still wait are counted first."""
+    """Open a version of a collection in the ledger. Waiting reports of the previous version are counted first."""
     book = CollectionBook(ledger, collection, dataset=dataset)
     while True:
         try:
@@ -219,7 +219,7 @@ def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, pla
         operators = operators_of(before)
         segments = segments_of(before, operators, dataset=dataset, place=place)
         server = Server(before, operators, CollectionBook(ledger, before, dataset=dataset), segments)
-        with suppress(StalePolicy):  # another process was quicker; `open` decides what follows
+        with suppress(StalePolicy):  # another process was faster; `open` decides what follows
             server.flush(at=datetime.now(UTC))
 
 
@@ -236,39 +236,39 @@ def segments_of(
 
 
 def _listed(reports: Iterable[Any], batch: str = "") -> list[Any]:
-    given = list(reports)
-    if len(given) > LARGEST_BATCH or len(batch) > LONGEST_NAME or not batch.isprintable():
+    listed = list(reports)
+    if len(listed) > LARGEST_BATCH or len(batch) > LONGEST_NAME or not batch.isprintable():
         raise Unsupported(
-            f"a batch has at most {LARGEST_BATCH:,} reports, and an id of at most {LONGEST_NAME} printable letters.",
-            "Give it in parts; nothing was taken.",
+            f"A batch can have at most {LARGEST_BATCH:,} reports and an id of at most {LONGEST_NAME} printable characters.",
+            "Submit it in parts. No report was accepted.",
         )
-    return given
+    return listed
 
 
 def _answers(body: str) -> Any:
-    """The answers of a waiting report; None, which is no answer, where somebody changed them."""
+    """Return the answers of a waiting report; None, which is refused, if they were damaged."""
     try:
         return json.loads(body)
     except ValueError:
         return None
 
 
-def _shuffled(waiting: list[Arrival]) -> list[Arrival]:
-    """In a uniformly random order: by 128 secure bits each, which are never the same twice."""
+def _shuffle(waiting: list[Arrival]) -> list[Arrival]:
+    """Return the reports in a uniformly random order: sorted by 128 secure bits each, which do not repeat."""
     bits = SystemBytes().take(16 * len(waiting))
     keys = [bits[start : start + 16] for start in range(0, len(bits), 16)]
     return [waiting[index] for _, index in sorted(zip(keys, range(len(waiting)), strict=True))]
 
 
-def _told(many: int, refused: Iterable[tuple[int, str]]) -> tuple[str | None, ...]:
-    reasons: list[str | None] = [None] * many
-    for place, reason in refused:
-        reasons[place] = reason
+def _reasons(count: int, refused: Iterable[tuple[int, str]]) -> tuple[str | None, ...]:
+    reasons: list[str | None] = [None] * count
+    for index, reason in refused:
+        reasons[index] = reason
     return tuple(reasons)
 
 
 def _digest(reports: Iterable[Any]) -> str:
-    """A name of a list of reports: of their ids, in their order."""
+    """Return the digest of a list of reports: of their ids, in order."""
     whole = hashlib.sha256()
     for report in reports:
         name = report.get("id") if isinstance(report, Mapping) else None

@@ -1,8 +1,8 @@
-"""A survey: one collection of a policy, its reports, and what they say.
+"""A survey: one collection of a policy, its reports, and their estimates.
 
-survey = session.collect("shoppers")                 opens it, where it is new: an entry in the ledger
-survey.client().randomize({"age": 34})               at home
-survey.submit(reports)                               the good ones are counted, the others refused with a reason
+survey = session.collect("shoppers")                 opens a new collection with an entry in the ledger
+survey.client().randomize({"age": 34})               on the device
+survey.submit(reports)                               valid reports are counted, others are refused with a reason
 survey.receive([report])                             the same for single reports: they wait, and count in a later batch
 survey.distribution("age")                           at any time, from the counts
 """
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 
 class Survey:
-    """One collection. `place` is where its randomized reports are kept: a folder or any fsspec URL.
+    """One collection. Its randomized reports are stored at `place`, a folder or any fsspec URL.
 
-    Guarantee  Only randomized reports are kept, with no identity and no time beside them; a report is counted once, and
-               only together with its entry in the ledger; what a respondent was promised is in the ledger before the
-               first report.
+    Guarantee:
+        Only randomized reports are stored, without identity and time. A report is counted once, and only together with
+        its entry in the ledger. The promise to respondents is in the ledger before the first report.
     """
 
     def __init__(self, name: str, policy: Policy, ledger: Ledger, *, place: str | Path) -> None:
@@ -55,25 +55,26 @@ class Survey:
         if self.collection.closed:
             self.close()
 
-    # Reports in
+    # Receiving reports
 
     def client(self, *, memory: Memory | str | Path | None = None) -> Client:
-        """The person's side, as a device would have it from the public description."""
+        """Return a client, as a device would build it from the public description."""
         return Client(self.collection.public_dict(), memory=memory, fingerprint=self.collection.fingerprint)
 
     def submit(self, reports: Iterable[Mapping[str, Any]], *, batch: str = "") -> Submitted:
-        """Take a batch of reports: each is taken or refused with a reason.
+        """Submit a batch of reports: each is accepted or refused with a reason.
 
-        The same list again, or the same `batch` id, is told what it was told before, and counts nothing twice. The
-        ledger has the time of each batch: it is for reports of many people that were gathered elsewhere. Single
-        reports go through `receive`.
+        The same list or the same `batch` id again returns the earlier result and counts nothing twice. The ledger
+        records the time of each batch, so use it for reports of many people that were gathered elsewhere. Use `receive`
+        for single reports.
         """
         return self._server.submit(reports, batch=batch)
 
     def receive(self, reports: Iterable[Mapping[str, Any]]) -> Submitted:
-        """Take reports as they arrive: each waits, or is refused with a reason. Those that wait count in a later batch.
+        """Receive reports as they arrive: each waits for a later batch, or is refused with a reason.
 
-        Guarantee  What was accepted is on disk and counts once. Neither its time nor its order is recorded.
+        Guarantee:
+            An accepted report is on disk and counts once. Neither its time nor its order is recorded.
         """
         return self._server.receive(reports)
 
@@ -81,33 +82,35 @@ class Survey:
         """Count all waiting reports as one batch, under the last scheduled time; return how many.
 
         Raises:
-            Unsupported: Fewer wait than the policy's minimum, or the policy counts them at the close only.
+            Unsupported: Fewer reports wait than the policy's minimum, or the policy counts them only at the close.
         """
         return self._server.flush_slot(now or datetime.now(UTC))
 
     def flush_if_due(self, *, now: datetime | None = None) -> int:
-        """Count all waiting reports if a slot of the policy's schedule has begun since the collection opened, has no batch
-        yet, and enough reports wait; return how many were counted."""
+        """Count all waiting reports if a scheduled batch is due and enough reports wait; return how many were counted.
+
+        A batch is due if a slot of the policy's schedule began after the collection was opened and has no batch yet.
+        """
         return self._server.flush_if_due(now or datetime.now(UTC))
 
     @property
     def waiting(self) -> int:
-        """How many received reports are not yet counted, rounded down to a multiple of the policy's minimum."""
+        """The number of received reports that are not yet counted, rounded down to a multiple of the policy's minimum."""
         return self.collection.batches.rounded(self._book.waiting)
 
     def close(self, *, user: str = "") -> None:
-        """Take no more reports, for good. What waits is counted as a last batch. A new version can be opened."""
+        """Close permanently. Waiting reports are counted as a last batch. A new version can be opened."""
         self._server.close(user=user)
 
     @property
     def closed(self) -> bool:
         return self._book.closed
 
-    # What they say
+    # Estimates
 
     @property
     def reports(self) -> int:
-        """How many were taken."""
+        """The number of counted reports."""
         return next((counted.reports for counted in self._book.counts().values()), 0)
 
     def batch_sizes(self) -> list[tuple[str, int]]:
@@ -118,11 +121,11 @@ class Survey:
 
     @property
     def respondent_loss(self) -> RespondentLoss:
-        """What one person gives at most; it cannot be added up by person, for a report names nobody."""
+        """The largest loss of one person. Reports name nobody, so it cannot be summed by person."""
         return respondent_loss(self.collection)
 
     def counts(self, question: str) -> Ints:
-        """How many reports of each code there are, or (for sets) how many hold each value."""
+        """Return the number of reports of each code, or, for sets, of reports that contain each value."""
         return self._counted(question).counts
 
     def distribution(
@@ -148,7 +151,7 @@ class Survey:
 
         counted = self._counted(question)
         if not counted.reports:
-            raise Unsupported(f'no report has come in yet, so nothing is known of "{question}".')
+            raise Unsupported(f'There is no counted report yet, so "{question}" cannot be estimated.')
         return estimate(
             question,
             self._question(question),
@@ -186,9 +189,13 @@ class Survey:
         slack: float = 1.0,
         sizes: Mapping[int, float] | None = None,
     ) -> RuleSet:
-        """Frequent itemsets and association rules of a question about baskets, each with its standard error. A candidate is
-        followed while its estimate is at most `slack` standard errors below the least support. `question` is optional if
-        there is one about baskets; `sizes` are public shares of basket sizes, for old collections that cut baskets."""
+        """Estimate frequent itemsets and association rules of a question about baskets, each with its standard error.
+
+        Args:
+            question: Optional if only one question is about baskets.
+            slack: A candidate is extended while its estimate is at most this many standard errors below `min_support`.
+            sizes: Public shares of basket sizes, for old collections that cut baskets.
+        """
         from tidegate.collect.baskets.rules import find  # here: its compiler takes long to load
 
         name = question or self._only_basket()
@@ -204,44 +211,44 @@ class Survey:
         )
 
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
-        """A decision tree that tells the answer of one question from the others, learnt from randomized reports."""
+        """Learn a decision tree that predicts the answer to `label` from other answers, from randomized reports."""
         from tidegate.collect.trees.survey_tree import tree_of  # here: its libraries take long to load
 
         return tree_of(self, label, by=list(by), strategy=strategy)
 
-    # The segments
+    # Segments
 
     @cached_property
     def segments(self) -> Segments:
-        """Where the reports are."""
+        """The stored reports."""
         return segments_of(self.collection, self.operators, dataset=self._dataset, place=self._place)
 
     def files(self) -> list[str]:
-        """The Parquet files of all reports taken so far, for any engine. (A file that is not listed counts for nothing.)"""
+        """Return the Parquet files of all counted reports, for any engine. Files that are not listed do not count."""
         return [self.segments.path(name) for name in self._names()]
 
     def recount(self, engine: str = "duckdb") -> dict[str, Ints]:
-        """The counts once more from the segments, by DuckDB or Spark: the same as `counts`."""
+        """Count again from the segments with DuckDB or Spark; the result equals `counts`."""
         return self.segments.count(self._names(), engine=engine)
 
     def codes(self, *questions: str) -> dict[str, Array]:
-        """The reports of some questions beside each other, one row for each person: codes, or rows of packed bits."""
+        """Return the reports of some questions, one row for each person: codes, or rows of packed bits."""
         parts = list(self.batches(*questions))
         if not parts:
-            raise Unsupported("no report has come in yet.")
+            raise Unsupported("There is no counted report yet.")
         return {question: np.concatenate([part[question] for part in parts]) for question in questions}
 
     def batches(self, *questions: str) -> Iterator[dict[str, Array]]:
-        """As `codes`, some ten thousand at a time."""
+        """Yield the same as `codes` in parts of some ten thousand reports."""
         for question in questions:
             self._question(question)
         return self.segments.read(self._names(), questions)
 
     def verify(self, engine: str = "duckdb") -> list[str]:
-        """Compare the counts with the segments that the entries name; what is wrong, in words. Empty: all holds."""
+        """Compare the counts with the segments that the entries name; return a text for each difference."""
         return self._server.verify(engine)
 
-    # Inside
+    # Internals
 
     @cached_property
     def operators(self) -> dict[str, Operator]:
@@ -260,11 +267,13 @@ class Survey:
 
     def _question(self, name: str) -> Question:
         if name not in self.collection.questions:
-            raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, self.collection.questions))
+            raise Unsupported(
+                f'"{name}" is not a question of this collection.', did_you_mean(name, self.collection.questions)
+            )
         return self.collection.questions[name]
 
     def _only_basket(self) -> str:
-        """The question about baskets, where there is one; else it must be named."""
+        """Return the question about baskets if there is exactly one."""
         baskets = [name for name in self.collection.questions if name not in self.estimable]
         if len(baskets) == 1:
             return baskets[0]
@@ -277,8 +286,8 @@ class Survey:
 
     def _counted(self, name: str) -> Counted:
         self._question(name)
-        found = self._book.counts().get(name)
-        return found or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
+        counted = self._book.counts().get(name)
+        return counted or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
 
 
 def _collection(name: str, policy: Policy) -> Collection:

@@ -1,4 +1,4 @@
-"""Which reports of a batch can be taken, and the good ones as columns. Quick where all is well, one by one where not."""
+"""Validation of a batch: which reports are accepted, and those as columns. Chunks are checked at once, or one by one."""
 
 from __future__ import annotations
 
@@ -16,75 +16,76 @@ from tidegate.operators import Operator, Pure
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Column
 
-REPLAYED = "replayed: a report with this id was taken already"
-CHUNK = 1_000  # reports looked at together; one bad one sends its chunk the slow way
+REPLAYED = "replayed: a report with this id was taken already"  # stored in ledgers: never changes
+CHUNK = 1_000  # reports checked at once; a chunk with a bad report is checked one by one
 _KEYS, _HEXADECIMAL = frozenset(KEYS), re.compile(r"[0-9a-f]*")
 
 
 @dataclass(eq=False)
 class Checked:
-    """A batch after the check: why each report is refused (None: it is taken), and those taken, in the same order."""
+    """A batch after the check: the reason of each report (None: accepted), and the accepted ones in the same order."""
 
     reasons: list[str | None] = field(default_factory=list)
     ids: list[bytes] = field(default_factory=list)
     parts: dict[str, list[Array]] = field(default_factory=dict)
 
     def columns(self, layout: Mapping[str, Column]) -> dict[str, Array]:
-        """The reports taken: of each question an array of codes, or rows of packed bits."""
-        return {name: np.concatenate(self.parts[name]) if self.ids else _nothing(c) for name, c in layout.items()}
+        """Return the accepted reports: for each question an array of codes, or rows of packed bits."""
+        return {name: np.concatenate(self.parts[name]) if self.ids else _empty(c) for name, c in layout.items()}
 
     def refused(self) -> list[tuple[int, str]]:
-        """Place and reason of those refused."""
-        return [(place, reason) for place, reason in enumerate(self.reasons) if reason is not None]
+        """Return index and reason of each refused report."""
+        return [(index, reason) for index, reason in enumerate(self.reasons) if reason is not None]
 
     def without(self, known: Set[bytes]) -> Checked:
-        """Refuse what was taken before, and what comes twice in this batch; the first one counts."""
+        """Refuse reports that were accepted before or that repeat in this batch; the first one counts."""
         if not known and len(set(self.ids)) == len(self.ids):
             return self
         seen, fresh = set(known), np.zeros(len(self.ids), bool)
-        for place, one in enumerate(self.ids):
-            fresh[place] = one not in seen
-            seen.add(one)
-        good = (place for place, reason in enumerate(self.reasons) if reason is None)
+        for index, identity in enumerate(self.ids):
+            fresh[index] = identity not in seen
+            seen.add(identity)
+        accepted = (index for index, reason in enumerate(self.reasons) if reason is None)
         reasons = list(self.reasons)
-        for place, kept in zip(good, fresh, strict=True):
-            reasons[place] = None if kept else REPLAYED
-        ids = [one for one, kept in zip(self.ids, fresh, strict=True) if kept]
+        for index, is_fresh in zip(accepted, fresh, strict=True):
+            reasons[index] = None if is_fresh else REPLAYED
+        ids = [identity for identity, is_fresh in zip(self.ids, fresh, strict=True) if is_fresh]
         parts = {name: [np.concatenate(arrays)[fresh]] for name, arrays in self.parts.items()}
         return Checked(reasons, ids, parts)
 
 
 def layout_of(operators: Mapping[str, Operator]) -> dict[str, Column]:
-    """How the reports of each question are kept."""
+    """Return how the reports of each question are stored."""
     return {name: Column(operator.form, operator.report_size) for name, operator in operators.items()}
 
 
 def has_distribution(operator: Operator) -> bool:
-    """Whether a person gives one value of it: a number or a category, and not a set of items."""
+    """Return whether an answer is one value, a number or a category, and not a set of items."""
     return operator.ordered or isinstance(operator, Pure)
 
 
 def check(reports: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> Checked:
-    """Look at every report.
+    """Check every report.
 
-    Guarantee  A report is taken if and only if `report.refusal` has nothing against it.
+    Guarantee:
+        A report is accepted if and only if `request.refusal` returns None for it.
     """
-    found = Checked(parts={name: [] for name in operators})
+    checked = Checked(parts={name: [] for name in operators})
     for start in range(0, len(reports), CHUNK):
         part: Sequence[Any] = reports[start : start + CHUNK]
         reasons: list[str | None] = [None] * len(part)
-        if not _evidently_good(part, collection, operators):
+        if not _clearly_valid(part, collection, operators):
             reasons = [refusal(report, collection, operators) for report in part]
             part = [report for report, reason in zip(part, reasons, strict=True) if reason is None]
-        found.reasons += reasons
-        found.ids += _ids(part)
+        checked.reasons += reasons
+        checked.ids += _ids(part)
         for name, operator in operators.items():
-            found.parts[name].append(_column([report["answers"][name] for report in part], operator))
-    return found
+            checked.parts[name].append(_column([report["answers"][name] for report in part], operator))
+    return checked
 
 
-def _evidently_good(part: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> bool:
-    """Whether a whole chunk has nothing that `refusal` could refuse. False is no verdict: it only says look closer."""
+def _clearly_valid(part: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> bool:
+    """Return whether `refusal` accepts a whole chunk. False is not a verdict: each report is then checked on its own."""
     if collection.closed or any(type(report) is not dict or report.keys() != _KEYS for report in part):
         return False
     name, print_, version = collection.name, collection.fingerprint, collection.version
@@ -96,8 +97,8 @@ def _evidently_good(part: Sequence[Any], collection: Collection, operators: Mapp
         for report in part
     ):
         return False
-    answers, asked = [report["answers"] for report in part], operators.keys()
-    if any(type(answer) is not dict or answer.keys() != asked for answer in answers):
+    answers, questions = [report["answers"] for report in part], operators.keys()
+    if any(type(answer) is not dict or answer.keys() != questions for answer in answers):
         return False
     named = [report["id"] for report in part]
     if set(map(type, named)) != {str} or set(map(len, named)) != {32} or not _HEXADECIMAL.fullmatch("".join(named)):
@@ -106,21 +107,21 @@ def _evidently_good(part: Sequence[Any], collection: Collection, operators: Mapp
 
 
 def _fits(answers: Sequence[Any], operator: Operator) -> bool:
-    """Whether all answers to a question could have come from its operator."""
+    """Return whether all answers to a question could have come from its operator."""
     if operator.form == "code":
         return set(map(type, answers)) == {int} and min(answers) >= 0 and max(answers) < operator.report_size
     if set(map(type, answers)) != {list}:
         return False
     if not isinstance(operator, Pure):
-        return False  # another kind of set is looked at one by one
+        return False  # other kinds of sets are checked one by one
     possible, lengths = operator.member_counts(), set(map(len, answers))
     sized = min(lengths) in possible and max(lengths) in possible
-    held = list(chain.from_iterable(answers))
-    if not sized or not held:
+    members = list(chain.from_iterable(answers))
+    if not sized or not members:
         return sized
-    if set(map(type, held)) != {int} or min(held) < 0 or max(held) >= operator.report_size:
+    if set(map(type, members)) != {int} or min(members) < 0 or max(members) >= operator.report_size:
         return False
-    rows, values = _rows(answers), np.array(held, np.int64)
+    rows, values = _rows(answers), np.array(members, np.int64)
     return bool(((values[1:] > values[:-1]) | (rows[1:] != rows[:-1])).all())
 
 
@@ -133,9 +134,9 @@ def _column(answers: Sequence[Any], operator: Operator) -> Array:
     if operator.form == "code":
         return np.array(answers, np.int32)
     width = Column("set", operator.report_size).width
-    held = np.fromiter(chain.from_iterable(answers), np.int64)
-    places = _rows(answers) * width + held // 8
-    packed = np.bincount(places, weights=np.left_shift(1, held % 8), minlength=len(answers) * width)
+    members = np.fromiter(chain.from_iterable(answers), np.int64)
+    positions = _rows(answers) * width + members // 8
+    packed = np.bincount(positions, weights=np.left_shift(1, members % 8), minlength=len(answers) * width)
     return packed.astype(np.uint8).reshape(len(answers), width)
 
 
@@ -144,5 +145,5 @@ def _rows(answers: Sequence[Any]) -> Array:
     return np.repeat(np.arange(len(answers)), lengths)
 
 
-def _nothing(column: Column) -> Array:
+def _empty(column: Column) -> Array:
     return np.zeros(0, np.int32) if column.form == "code" else np.zeros((0, column.width), np.uint8)

@@ -12,7 +12,7 @@ from tidegate.collect.validation import REPLAYED
 
 
 class Verdict(BaseModel):
-    """What became of the report at index `place` of a batch."""
+    """The verdict on the report at index `place` of a batch."""
 
     place: int = Field(ge=0)
     verdict: Literal["accepted", "known", "refused"] = Field(
@@ -22,7 +22,7 @@ class Verdict(BaseModel):
 
 
 class SubmittedReports(BaseModel):
-    """What became of a batch. A report is received if its verdict is `accepted` or `known`, and only then."""
+    """The result of a batch. A report is received if its verdict is `accepted` or `known`, and only then."""
 
     batch: str = Field(description="The name of the batch; empty while its reports wait for the next flush.")
     accepted: int = Field(ge=0)
@@ -47,12 +47,12 @@ class SubmittedReports(BaseModel):
         )
 
     def all_reasons(self) -> list[str | None]:
-        """The reason of each report, as `of` takes them."""
+        """Return the reason of each report, as `of` accepts them."""
         return [verdict.reason for verdict in self.verdicts]
 
 
 def verdict_of(reason: str | None) -> Literal["accepted", "known", "refused"]:
-    """Return the verdict that a reason stands for."""
+    """Return the verdict for a reason."""
     if reason is None:
         return "accepted"
     return "known" if reason == REPLAYED else "refused"

@@ -28,7 +28,7 @@ def some_rows(reports: int, items: int, seed: int) -> np.ndarray:
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 700), st.integers(1, 140), st.integers(0, 99))
-def test_counts_of_items_are_those_of_the_slow_twin(reports: int, items: int, seed: int) -> None:
+def test_item_counts_equal_the_reference(reports: int, items: int, seed: int) -> None:
     rows = some_rows(reports, items, seed)
     expected = slow.counts(slow.members(rows), [(item,) for item in range(items)])
     out = np.zeros(64 * rows.shape[1], np.int64)
@@ -39,7 +39,7 @@ def test_counts_of_items_are_those_of_the_slow_twin(reports: int, items: int, se
 
 @pytest.mark.parametrize(("reports", "items"), [(1, 2), (63, 5), (130, 9), (600, 70), (40_000, 6)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_counts_of_pairs_and_larger_itemsets_are_those_of_the_slow_twin(reports: int, items: int, threads: int) -> None:
+def test_counts_of_pairs_and_larger_itemsets_equal_the_reference(reports: int, items: int, threads: int) -> None:
     rows = some_rows(reports, items, 3)
     made, said = Bitsets.of(rows, vocabulary_size=items), slow.members(rows)
     few = range(min(items, 9))
@@ -54,17 +54,17 @@ def test_counts_of_pairs_and_larger_itemsets_are_those_of_the_slow_twin(reports:
             assert [pairs[one, other] for one, other in itemsets] == expected
 
 
-def test_an_itemset_of_nothing_is_in_every_report() -> None:
+def test_empty_itemset_is_in_every_report() -> None:
     assert Bitsets.of(some_rows(77, 5, 1), vocabulary_size=5).counts(np.zeros((2, 0), int)).tolist() == [77, 77]
 
 
-def test_an_unknown_item_is_refused() -> None:
-    with pytest.raises(Unsupported, match="unknown item"):
+def test_unknown_item_is_refused() -> None:
+    with pytest.raises(Unsupported, match="item code outside"):
         Bitsets.of(some_rows(7, 5, 1), vocabulary_size=5).counts(np.array([[0, 5]]))
 
 
 @pytest.mark.parametrize("where", ["folder", "memory"])
-def test_stored_chunks_count_every_size_apart(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_chunks_count_every_size_separately(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHUNK", 100)
     place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
     operator = cut_and_paste(2, "0.1", range(4), vocabulary_size=63)
@@ -94,7 +94,7 @@ def test_reports_without_a_size_are_counted_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["folder", "memory"])
-def test_writers_at_the_same_time_lose_no_report(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_writers_lose_no_report(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All chunks have the same size and number of reports: names that count the chunks would be written over."""
     monkeypatch.setattr(stored, "CHUNK", 10)
     place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
@@ -106,7 +106,7 @@ def test_writers_at_the_same_time_lose_no_report(where: str, tmp_path: Path, mon
     assert BitsetFolder(place, operator).counters()[0].reports == 1600
 
 
-def test_a_chunk_that_is_not_whole_is_never_counted(tmp_path: Path) -> None:
+def test_incomplete_chunk_is_never_counted(tmp_path: Path) -> None:
     """As a writer that was killed leaves it."""
     operator = mask("0.9", vocabulary_size=40)
     folder = BitsetFolder(str(tmp_path), operator)

@@ -85,7 +85,7 @@ def test_padded_baskets_are_estimated_without_bias(tmp_path: Path, monkeypatch: 
         assert error == pytest.approx(width, rel=0.35)
 
 
-def test_cut_baskets_show_a_bracket_that_contains_the_truth_and_no_estimate(
+def test_cut_baskets_have_a_bracket_around_the_truth_and_no_estimate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     survey = collected(tmp_path, 3, monkeypatch)

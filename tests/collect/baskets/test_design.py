@@ -76,7 +76,7 @@ def test_random_designs_keep_their_limits_exactly(
     assert keeps_its_limits(design(asked))
 
 
-def test_a_plan_that_is_only_nearest_to_the_solver_s_breaks_its_limits() -> None:
+def test_plan_rounded_from_the_solver_breaks_its_limits() -> None:
     """The planted fault: without repair, rounding leaves some limits broken by a hair, and the exact check sees it."""
     broken = 0
     for size in (2, 3, 4, 5):
@@ -90,7 +90,7 @@ def test_a_plan_that_is_only_nearest_to_the_solver_s_breaks_its_limits() -> None
     assert broken
 
 
-def test_repair_lifts_an_infinite_loss_to_the_limit() -> None:
+def test_repair_brings_an_infinite_loss_to_the_limit() -> None:
     keep = [Fraction(0), Fraction(1, 3), Fraction(0), Fraction(2, 3)]
     ratio = exponential_below(SIX)
     assert baskets.local_loss(keep, Fraction(1, 4)).any_two == math.inf
@@ -101,7 +101,7 @@ def test_repair_lifts_an_infinite_loss_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.001", "1", "6", "40"])
-def test_the_bound_of_the_exponential_is_below_it_and_close(epsilon: str) -> None:
+def test_bound_of_the_exponential_is_a_close_lower_bound(epsilon: str) -> None:
     import mpmath
 
     with mpmath.workdps(60):
@@ -112,7 +112,7 @@ def test_the_bound_of_the_exponential_is_below_it_and_close(epsilon: str) -> Non
 
 
 @pytest.mark.parametrize("size", range(1, 7))
-def test_the_design_recovers_more_than_cut_and_paste_under_the_same_limits(size: int) -> None:
+def test_design_recovers_more_than_cut_and_paste_under_the_same_limits(size: int) -> None:
     one = designed(size).sizes[0]
     assert one.same_limits is not None
     assert one.same_limits.epsilon <= 6 + 1e-9
@@ -121,7 +121,7 @@ def test_the_design_recovers_more_than_cut_and_paste_under_the_same_limits(size:
 
 
 @pytest.mark.parametrize("size", [2, 4, 6])
-def test_without_a_limit_of_the_loss_it_does_as_well(size: int) -> None:
+def test_design_without_a_loss_limit_matches_cut_and_paste(size: int) -> None:
     one = designed(size, HALF, None).sizes[0]
     assert one.breach_alone is not None
     ours, theirs = (sum(d * d for d in made.deviations) for made in (one, one.breach_alone))
@@ -129,7 +129,7 @@ def test_without_a_limit_of_the_loss_it_does_as_well(size: int) -> None:
     assert one.risk.loss.epsilon > 6
 
 
-def test_at_a_small_loss_the_design_is_far_ahead() -> None:
+def test_design_beats_cut_and_paste_at_a_small_loss() -> None:
     """Baskets of five, epsilon 1: an operator found before deviates by 12.6 (times 1 / sqrt N, three items), a flip by 999."""
     one = designed(5, None, Fraction(1)).sizes[0]
     assert one.deviations[2] <= 12.6 * 1.02
@@ -157,13 +157,13 @@ def test_no_plan_of_a_fine_mesh_is_better(size: int) -> None:
     assert tried > 50
 
 
-def test_designs_are_the_same_every_time() -> None:
+def test_designs_are_deterministic() -> None:
     assert design(wishes(4)) == design(wishes(4))
 
 
 @paper(FACTS["paper"])
 @pytest.mark.parametrize("size", [1, 3, 6, 10])
-def test_the_search_is_no_worse_than_an_operator_found_before(size: int) -> None:
+def test_search_is_no_worse_than_an_earlier_operator(size: int) -> None:
     """Its maximum supports are not published: those that make its own breaches at most one half are taken, by scaling."""
     row = FACTS["optimal_breach_50_epsilon_6"][str(size)]
     maximum = _just_held(row["pj"], row["rho"], size)
@@ -196,11 +196,11 @@ def test_pooled_deviations_are_means_by_share() -> None:
     assert made.operator.sizes == (1, 2)
 
 
-def test_cut_and_paste_is_none_where_no_cutoff_keeps_the_limits() -> None:
+def test_cut_and_paste_is_none_if_no_cutoff_keeps_the_limits() -> None:
     assert best_cut_and_paste(wishes(4, None, Fraction(1, 1000)).goal(4)) is None
 
 
-def test_a_sample_gives_sizes_supports_and_exempted_items() -> None:
+def test_sample_gives_sizes_supports_and_exempted_items() -> None:
     sample = [["a"], ["a"], ["b"], ["a", "b"], ["a", "c"], ["c", "b", "b"], ["a", "b", "c", "d"], []]
     found = profile_of(sample, level=HALF, largest=3)
     assert found.sizes == {1: Fraction(3, 7), 2: Fraction(3, 7)}
@@ -221,7 +221,7 @@ def test_a_sample_gives_sizes_supports_and_exempted_items() -> None:
         ({"epsilon": SIX, "sizes": {3: Fraction(0)}}, "not all 0"),
     ],
 )
-def test_bad_wishes_are_refused(given: dict[str, object], words: str) -> None:
+def test_invalid_wishes_are_refused(given: dict[str, object], words: str) -> None:
     with pytest.raises(Unsupported, match=words):
         Wishes(500, 1000, LEAST, **given)  # type: ignore[arg-type]
 

@@ -27,11 +27,11 @@ OPERATOR = SelectASize(
         lambda: OPERATOR.likelihoods([1, 2]),
     ],
 )
-def test_what_would_list_every_basket_is_refused(ask: Callable[[], Any]) -> None:
+def test_listing_every_basket_is_refused(ask: Callable[[], Any]) -> None:
     with pytest.raises(Unsupported):
         ask()
 
 
-def test_the_loss_of_a_basket_operator_is_known_without_listing() -> None:
+def test_loss_of_a_basket_operator_needs_no_enumeration() -> None:
     assert OPERATOR.gamma is not None
     assert OPERATOR.gamma > 1

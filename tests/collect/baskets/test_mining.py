@@ -29,7 +29,7 @@ def true_source(baskets: list[set[int]]) -> TrueSupports:
 
 @given(BASKETS, SHARES)
 @settings(max_examples=80)
-def test_true_baskets_are_mined_like_the_slow_twin(baskets: list[set[int]], least: Fraction) -> None:
+def test_mining_true_baskets_equals_the_reference(baskets: list[set[int]], least: Fraction) -> None:
     found = mine(true_source(baskets), min_support=float(least))
     twin = frequent_itemsets(baskets, min_support=Fraction(float(least)))
     assert {one.items: one.support for one in found.frequent()} == {
@@ -41,7 +41,7 @@ def test_true_baskets_are_mined_like_the_slow_twin(baskets: list[set[int]], leas
 
 @given(st.lists(st.sets(st.integers(0, 4)), min_size=1, max_size=40).filter(any), SHARES, SHARES)
 @settings(max_examples=60)
-def test_rules_are_those_of_the_slow_twin(baskets: list[set[int]], least: Fraction, sure: Fraction) -> None:
+def test_rules_equal_the_reference(baskets: list[set[int]], least: Fraction, sure: Fraction) -> None:
     found = rules(mine(true_source(baskets), min_support=float(least)), min_confidence=float(sure) * 0.999999)
     twin = all_rules(baskets, min_support=Fraction(float(least)), min_confidence=Fraction(float(sure) * 0.999999))
     assert {(rule.given, rule.then): rule.confidence for rule in found} == pytest.approx(
@@ -52,7 +52,7 @@ def test_rules_are_those_of_the_slow_twin(baskets: list[set[int]], least: Fracti
 
 @given(st.lists(st.sets(st.integers(0, 99), max_size=30), min_size=1, max_size=200), st.data())
 @settings(max_examples=40)
-def test_itemsets_of_any_size_are_counted_like_the_slow_twin(baskets: list[set[int]], data: st.DataObject) -> None:
+def test_itemset_counts_of_any_size_equal_the_reference(baskets: list[set[int]], data: st.DataObject) -> None:
     """In any order, often or once, over more baskets than a word has bits."""
     size = data.draw(st.integers(1, 4))
     wanted = data.draw(st.lists(st.sets(st.integers(0, 99), min_size=size, max_size=size), min_size=1, max_size=150))
@@ -62,7 +62,7 @@ def test_itemsets_of_any_size_are_counted_like_the_slow_twin(baskets: list[set[i
 
 
 @given(st.sets(st.frozensets(st.integers(0, 6), min_size=2, max_size=2)))
-def test_only_itemsets_whose_parts_were_all_kept_are_looked_at(pairs: set[frozenset[int]]) -> None:
+def test_only_itemsets_whose_parts_were_all_retained_are_candidates(pairs: set[frozenset[int]]) -> None:
     lattice = Lattice(7)
     lattice.add(np.arange(7)[:, None])
     lattice.add(np.array(sorted(sorted(pair) for pair in pairs), np.int64).reshape(-1, 2))
@@ -109,7 +109,7 @@ class Noisy:
         return found, np.full(len(itemsets), self.errors[itemsets.shape[1] - 1])
 
 
-def test_a_candidate_within_a_standard_error_is_kept_and_not_reported() -> None:
+def test_candidate_within_a_standard_error_is_retained_but_not_reported() -> None:
     found = mine(Noisy(0.02, 0.02, 0.02), min_support=0.1)
     assert [level.itemsets.tolist() for level in found.levels[:2]] == [[[0], [1], [2]], [[0, 1], [0, 2], [1, 2]]]
     assert [one.items for one in found.frequent()] == [(0,), (1,), (0, 1)]
@@ -117,24 +117,27 @@ def test_a_candidate_within_a_standard_error_is_kept_and_not_reported() -> None:
     assert [level.itemsets.tolist() for level in strict.levels] == [[[0], [1]], [[0, 1]]]
 
 
-def test_a_size_is_not_looked_for_where_its_error_swamps_the_threshold() -> None:
+def test_size_is_not_searched_if_its_error_exceeds_half_the_threshold() -> None:
     source = Noisy(0.02, 0.051, 0.1)
     found = mine(source, min_support=0.1)
     assert len(found.levels) == 1
     assert found.stopped is not None
-    assert "Itemsets of 2 were not looked for" in found.stopped
+    assert "Itemsets of 2 were not searched" in found.stopped
     assert "5.1%" in found.stopped
     assert mine(Noisy(0.02, 0.049, 0.049), min_support=0.1).stopped is None  # just below a half
 
 
-def test_too_many_candidates_are_said_and_not_counted() -> None:
+def test_too_many_candidates_are_reported_and_not_counted() -> None:
     source = Noisy(0.0, 0.0)
     found = mine(source, min_support=0.01, most_candidates=5)
-    assert found.stopped == "Itemsets of 2 were not looked for: more than 5 are candidates. Ask for a larger support."
+    assert (
+        found.stopped
+        == "Itemsets of 2 were not searched: there are more than 5 candidates. Use a larger minimum support."
+    )
     assert source.asked == [4, 4]
 
 
-def test_the_error_of_a_confidence_is_that_of_a_simulated_ratio() -> None:
+def test_error_of_a_confidence_equals_that_of_a_simulated_ratio() -> None:
     """Correlated Gaussian errors, 200,000 draws: the spread of the ratio is within 3% of the delta method's."""
     random = np.random.default_rng(5)
     for correlation in (-0.9, 0.0, 0.9):
@@ -145,7 +148,7 @@ def test_the_error_of_a_confidence_is_that_of_a_simulated_ratio() -> None:
         assert confidence_errors(*map(np.atleast_1d, (0.5, 0.004, 0.2, 0.003)), None)[0] >= told[0]
 
 
-def test_a_rule_whose_base_is_not_surely_there_is_left_out() -> None:
+def test_rule_with_an_uncertain_base_is_left_out() -> None:
     found = rules(mine(Noisy(0.04, 0.04, 0.04), min_support=0.1, slack=1), min_confidence=0)
     assert [(rule.given, rule.then) for rule in found] == [
         ((1,), (0,)),
@@ -155,7 +158,7 @@ def test_a_rule_whose_base_is_not_surely_there_is_left_out() -> None:
     assert json.loads(json.dumps(found[0].to_dict()))["error_is"] == "at most"
 
 
-def test_a_file_of_baskets_is_read_and_a_strange_one_refused(tmp_path: Path) -> None:
+def test_file_of_baskets_is_read_and_an_invalid_one_refused(tmp_path: Path) -> None:
     path = tmp_path / "baskets.dat"
     path.write_text("30 10 10\n\n7\t30 \r\n10")
     read = read_baskets(path)
@@ -172,7 +175,7 @@ def test_a_file_of_baskets_is_read_and_a_strange_one_refused(tmp_path: Path) -> 
     assert mine(TrueSupports(read_baskets(path).baskets), min_support=0.1).levels == ()
 
 
-def test_bad_questions_are_refused_with_a_sentence() -> None:
+def test_invalid_questions_are_refused_with_a_message() -> None:
     source = true_source([{0, 1}])
     for wrong in (
         {"min_support": 0},
@@ -180,9 +183,9 @@ def test_bad_questions_are_refused_with_a_sentence() -> None:
         {"min_support": 0.1, "slack": -1},
         {"min_support": 0.1, "largest": 0},
     ):
-        with pytest.raises(Unsupported, match="least support above 0"):
+        with pytest.raises(Unsupported, match="`min_support` must be above 0"):
             mine(source, **wrong)
-    with pytest.raises(Unsupported, match="least confidence"):
+    with pytest.raises(Unsupported, match="`min_confidence` must be"):
         rules(mine(source, min_support=0.1), min_confidence=2)
     with pytest.raises(Unsupported, match="codes from 0 to 0"):
         TrueSupports(source.baskets, vocabulary_size=1)

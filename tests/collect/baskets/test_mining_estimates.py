@@ -48,7 +48,7 @@ OPERATORS: dict[str, SetOperator] = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize(("part", "whole"), [((0,), (0, 1)), ((1,), (0, 1, 2)), ((0, 3), (0, 2, 3)), ((4,), (0, 4))])
-def test_the_covariance_of_two_supports_is_right_on_average(name: str, part: tuple[int], whole: tuple[int]) -> None:
+def test_covariance_of_two_supports_is_unbiased(name: str, part: tuple[int], whole: tuple[int]) -> None:
     """By enumeration of all reports of four baskets: the estimate is linear in counts, so its mean comes from mean counts."""
     operator = OPERATORS[name]
     baskets = [frozenset(basket) for basket in ((0, 1, 2), (0, 1, 3), (2, 3, 4), (0, 1, 2))]
@@ -62,7 +62,7 @@ def test_the_covariance_of_two_supports_is_right_on_average(name: str, part: tup
     assert abs(true) > 1e-4  # leaving it out would be noticed
 
 
-def test_baskets_too_small_for_an_itemset_add_nothing_and_count_in_the_total() -> None:
+def test_baskets_smaller_than_an_itemset_add_nothing_but_count_in_the_total() -> None:
     operator = cut_and_paste(3, Fraction(1, 4), [1, 3], vocabulary_size=ITEMS)
     true = frozenset({0, 1, 2})
     large = Expected([(shown, float(operator.probability(shown, true))) for shown in EVERY], 1)
@@ -82,7 +82,7 @@ def test_no_report_and_a_cutoff_below_the_itemset_are_refused() -> None:
         source.count(np.array([[0, 1]]))
 
 
-def test_itemsets_above_the_cutoff_are_not_looked_for_and_the_smaller_ones_are_found() -> None:
+def test_itemsets_above_the_cutoff_are_not_searched_and_smaller_ones_are_found() -> None:
     operator = cut_and_paste(1, "0.01", [3], vocabulary_size=ITEMS)
     rows = randomize_baskets(operator, Baskets.of([[0, 1, 2]] * 20_000), BulkBits("cutoff"))
     found = mine(RandomizedSupports(operator, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
@@ -131,7 +131,7 @@ def scores(truth: TrueSupports, source: RandomizedSupports, size: int) -> np.nda
 
 
 @pytest.mark.claim
-def test_estimates_are_as_far_from_the_truth_as_their_errors_say() -> None:
+def test_estimation_errors_match_their_standard_errors() -> None:
     """No score of 298 beyond 6.2: by a normal tail (5.6e-10 each) true code fails less than once in a million runs."""
     truth, source = simulated()
     assert max(float(np.abs(scores(truth, source, size)).max()) for size in (1, 2, 3)) < 6.2
@@ -155,12 +155,12 @@ def _shows_pairs_alone(table: np.ndarray) -> np.ndarray:
 
 @pytest.mark.claim
 @pytest.mark.parametrize("fault", [_loses_a_tenth, _adds_to_one_item, _shows_pairs_alone])
-def test_the_claim_has_teeth(fault: Callable[[np.ndarray], np.ndarray]) -> None:
+def test_claim_detects_a_planted_fault(fault: Callable[[np.ndarray], np.ndarray]) -> None:
     truth, source = simulated(fault)
     assert np.abs(scores(truth, source, 1)).max() > 6.2
 
 
-def test_randomized_baskets_give_the_true_itemsets_and_rules_but_for_near_ones() -> None:
+def test_randomized_baskets_give_the_true_itemsets_and_rules_except_borderline_ones() -> None:
     truth, source = simulated()
     found, true = mine(source, min_support=LEAST, largest=3), mine(truth, min_support=LEAST, largest=3)
     for size in (1, 2, 3):

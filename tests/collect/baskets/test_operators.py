@@ -36,7 +36,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize(("plan", "items"), PLANS.values(), ids=PLANS)
-def test_the_probability_of_every_report_equals_full_enumeration(plan: SizePlan, items: int) -> None:
+def test_probability_of_every_report_equals_full_enumeration(plan: SizePlan, items: int) -> None:
     operator = select_a_size([plan], vocabulary_size=items)
     for basket in combinations(range(items), plan.size):
         listed = slow.select_a_size(plan, basket, items)
@@ -51,7 +51,7 @@ def test_padded_and_cut_baskets_follow_full_enumeration() -> None:
 
 
 @pytest.mark.parametrize(("size", "cutoff"), [(3, 1), (3, 2), (3, 3), (2, 4), (4, 2), (1, 0)])
-def test_cut_and_paste_is_what_its_steps_come_to(size: int, cutoff: int) -> None:
+def test_cut_and_paste_equals_its_published_steps(size: int, cutoff: int) -> None:
     rho = F(1, 8)
     plan = SizePlan(size, cut_and_paste_keep(size, cutoff, rho), rho)
     basket = tuple(range(size))
@@ -61,7 +61,7 @@ def test_cut_and_paste_is_what_its_steps_come_to(size: int, cutoff: int) -> None
 
 
 @pytest.mark.parametrize(("keep", "insert"), [(F(7, 8), F(1, 8)), (F(3, 4), F(1, 16)), (F(1, 8), F(1, 2))])
-def test_a_flip_is_the_product_of_its_coins_whatever_the_size(keep: Fraction, insert: Fraction) -> None:
+def test_flip_is_the_product_of_its_coins_for_every_size(keep: Fraction, insert: Fraction) -> None:
     operator = mask(keep, insert, vocabulary_size=5)
     for basket in slow.subsets(range(5)):
         listed = slow.flipped(keep, insert, basket, 5)
@@ -80,13 +80,13 @@ def ratio_by_listing(operator: SetOperator, groups: list[list[tuple[int, ...]]])
 
 
 @pytest.mark.parametrize(("plan", "items"), PLANS.values(), ids=PLANS)
-def test_the_loss_of_one_size_equals_full_enumeration(plan: SizePlan, items: int) -> None:
+def test_loss_of_one_size_equals_full_enumeration(plan: SizePlan, items: int) -> None:
     operator = select_a_size([plan], vocabulary_size=items)
     assert largest_ratio(operator) == ratio_by_listing(operator, [list(combinations(range(items), plan.size))])
 
 
 @pytest.mark.parametrize("items", [4, 6])
-def test_the_loss_of_baskets_brought_to_one_size_covers_all_sizes(items: int) -> None:
+def test_loss_of_padded_baskets_covers_all_sizes(items: int) -> None:
     operator = select_a_size([PLAN], vocabulary_size=items, fixed=3)
     found = ratio_by_listing(operator, [list(slow.subsets(range(items)))])
     assert found is not None
@@ -97,7 +97,7 @@ def test_the_loss_of_baskets_brought_to_one_size_covers_all_sizes(items: int) ->
 @pytest.mark.parametrize(
     ("keep", "insert"), [(F(7, 8), F(1, 8)), (F(3, 4), F(1, 16)), (F(1, 8), F(1, 2)), (F(1), F(1, 2))]
 )
-def test_the_loss_of_a_flip_covers_all_baskets_that_are_taken(keep: Fraction, insert: Fraction, largest: int) -> None:
+def test_loss_of_a_flip_covers_all_accepted_baskets(keep: Fraction, insert: Fraction, largest: int) -> None:
     operator = mask(keep, insert, vocabulary_size=5, largest=largest)
     taken = [basket for basket in slow.subsets(range(5)) if len(basket) <= largest]
     assert largest_ratio(operator) == ratio_by_listing(operator, [taken])
@@ -114,7 +114,7 @@ def test_cut_and_paste_has_the_closed_forms_loss(size: int, cutoff: int, rho: st
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any), st.fractions(0, 1))
-def test_a_rounded_plan_is_drawable_and_near(parts: list[int], insert: Fraction) -> None:
+def test_rounded_plan_is_drawable_and_close(parts: list[int], insert: Fraction) -> None:
     wanted = [F(part, sum(parts)) for part in parts]
     plan = SizePlan.rounded(len(parts) - 1, wanted, insert)
     assert plan.drawable
@@ -132,9 +132,7 @@ OPERATORS = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 @pytest.mark.parametrize("basket", [(2,), (0, 2, 4)])
-def test_the_clients_probabilities_sum_to_one_over_the_reports_that_are_accepted(
-    name: str, basket: tuple[int, ...]
-) -> None:
+def test_client_probabilities_sum_to_one_over_accepted_reports(name: str, basket: tuple[int, ...]) -> None:
     operator = OPERATORS[name]
     assert all(map(operator.accepts, operator.reports()))
     assert sum(operator.probability_of(report, basket) for report in operator.reports()) == 1
@@ -143,7 +141,7 @@ def test_the_clients_probabilities_sum_to_one_over_the_reports_that_are_accepted
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_recipe_is_plain_whole_numbers(name: str) -> None:
+def test_recipe_contains_only_integers(name: str) -> None:
     assert json.loads(json.dumps(OPERATORS[name].recipe())) == OPERATORS[name].recipe()
 
 
@@ -152,14 +150,14 @@ BAD = {"unknown": [0, 5], "negative": [-1], "twice": [1, 1]}
 
 @pytest.mark.parametrize("basket", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_wrong_basket_is_refused_without_naming_its_items(name: str, basket: list[int]) -> None:
+def test_invalid_basket_is_refused_without_naming_its_items(name: str, basket: list[int]) -> None:
     with pytest.raises(Unsupported, match="must name each item once"):
         OPERATORS[name].sample_basket(basket, SeededBytes("x"))
     with pytest.raises(Unsupported):
         randomize_baskets(OPERATORS[name].operator, Baskets.of([[0], basket]), BulkBits("x"))
 
 
-def test_a_basket_above_the_largest_planned_size_is_refused_and_told_which_that_is() -> None:
+def test_basket_above_the_largest_planned_size_is_refused_with_that_size() -> None:
     with pytest.raises(Unsupported, match="the largest planned size is 3"):
         OPERATORS["select-a-size"].sample_basket([0, 1, 2, 3], SeededBytes("x"))
     assert OPERATORS["one size"].sample_basket([0, 1, 2, 3], SeededBytes("x")) is not None
@@ -169,14 +167,14 @@ def test_a_basket_above_the_largest_planned_size_is_refused_and_told_which_that_
     ("size", "keep", "insert"),
     [(2, (F(1),), F(0)), (1, (F(1), F(1)), F(0)), (1, (F(2), F(-1)), F(0)), (0, (F(1),), F(2))],
 )
-def test_a_plan_that_is_none_is_refused(size: int, keep: tuple[Fraction, ...], insert: Fraction) -> None:
+def test_invalid_plan_is_refused(size: int, keep: tuple[Fraction, ...], insert: Fraction) -> None:
     with pytest.raises(Unsupported):
         SizePlan(size, keep, insert)
 
 
 @pytest.mark.parametrize("rho", [0.05, 0.4, 0.5, 0, 1])
 @pytest.mark.parametrize("items", [5, 64, 100, 600])
-def test_bulk_reports_are_those_of_the_slow_twin(items: int, rho: float) -> None:
+def test_bulk_reports_equal_the_reference(items: int, rho: float) -> None:
     random = np.random.default_rng(7)
     baskets = [random.choice(items, random.integers(0, 5), replace=False).tolist() for _ in range(40)]
     for operator in (
@@ -190,5 +188,5 @@ def test_bulk_reports_are_those_of_the_slow_twin(items: int, rho: float) -> None
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.sets(st.integers(0, 69), max_size=6), max_size=30))
-def test_true_baskets_survive_as_rows(baskets: list[set[int]]) -> None:
+def test_true_baskets_survive_the_conversion_to_rows(baskets: list[set[int]]) -> None:
     assert slow.members(Baskets.of([sorted(basket) for basket in baskets]).rows(2)) == [sorted(b) for b in baskets]

@@ -66,7 +66,7 @@ def possible(operator: BasketOperator, report: list[int]) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(operators())
-def test_a_report_is_taken_if_and_only_if_some_basket_gives_it(operator: BasketOperator) -> None:
+def test_report_is_accepted_if_and_only_if_some_basket_can_give_it(operator: BasketOperator) -> None:
     for many in range(operator.report_size + 1):
         for said in combinations(range(operator.report_size), many):
             assert operator.accepts(list(said)) == possible(operator, list(said))
@@ -74,7 +74,7 @@ def test_a_report_is_taken_if_and_only_if_some_basket_gives_it(operator: BasketO
 
 @settings(max_examples=60, deadline=None)
 @given(operators())
-def test_a_report_that_is_refused_is_likely_of_no_basket(operator: BasketOperator) -> None:
+def test_refused_report_has_probability_zero_for_every_basket(operator: BasketOperator) -> None:
     """Baskets of a size without a plan give no report: their likelihood is 0, and nothing breaks."""
     for said in operator.reports():
         likely = operator.likelihoods(said)
@@ -82,7 +82,7 @@ def test_a_report_that_is_refused_is_likely_of_no_basket(operator: BasketOperato
         assert any(likely) == operator.accepts(said)
 
 
-def test_a_basket_without_a_plan_is_refused_with_a_sentence() -> None:
+def test_basket_without_a_plan_is_refused_with_a_message() -> None:
     operator = SelectASize(SetOperator(4, {2: SizePlan(2, (Fraction(1, 2), Fraction(0), Fraction(1, 2)), Fraction(0))}))
     with pytest.raises(Unsupported, match="There is no plan for baskets of 3 items"):
         operator.probability_of([0, 4], [0, 1, 2])
@@ -97,7 +97,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("operator", QUESTIONS)
-def test_the_server_refuses_what_cannot_happen_and_takes_the_rest(operator: str) -> None:
+def test_server_refuses_impossible_reports_and_accepts_the_others(operator: str) -> None:
     question = Question("basket", Items(("milk", "bread", "beer", "tea", "jam")), operator, **QUESTIONS[operator])
     collection = Collection("shop", {"basket": question})
     made = operator_for(question)

@@ -34,13 +34,13 @@ def asked(name: str) -> Collection:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_survives_its_public_description(name: str) -> None:
+def test_question_survives_a_round_trip_through_its_description(name: str) -> None:
     collection = asked(name)
     assert collection_from_dict(json.loads(json.dumps(collection.public_dict()))) == collection
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_same_basket_gives_the_same_report_in_any_order(name: str) -> None:
+def test_basket_gives_the_same_report_in_any_order(name: str) -> None:
     client = Client(asked(name), source=SeededBytes("basket"))
     first = client.randomize({"basket": ["tea", "milk"]})
     assert client.operators["basket"].accepts(first["answers"]["basket"])
@@ -48,7 +48,7 @@ def test_the_same_basket_gives_the_same_report_in_any_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_it_is_said_whether_the_number_of_items_is_sent(name: str) -> None:
+def test_text_states_whether_the_number_of_items_is_sent(name: str) -> None:
     told = Client(asked(name), source=SeededBytes("basket")).tell({"basket": ["milk"]})[0]
     assert ("number of your items is sent" in told) == (name in ("cut-and-paste", "select-a-size"))
 
@@ -64,7 +64,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("basket", "says"), WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("name", ["mask", "cut-and-paste", "select-a-size"])
-def test_a_wrong_basket_is_refused_without_quoting_it(name: str, basket: Any, says: str) -> None:
+def test_invalid_basket_is_refused_without_quoting_it(name: str, basket: Any, says: str) -> None:
     with pytest.raises(Unsupported, match=says) as refused:
         Client(asked(name)).randomize({"basket": basket})
     assert "beef" not in str(refused.value)
@@ -80,13 +80,13 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "half an item": ({"operator": "mask", "keep": "0.9", "largest": "1.5"}, "is a whole number"),
     "sum": ({"operator": "select-a-size", "plans": [{"size": 1, "keep": ["0.5", "0.4"], "insert": 0}]}, "add up to 1"),
     "two of one size": ({"operator": "select-a-size", "plans": [PLANS[0], PLANS[0]]}, "different sizes"),
-    "no plan for it": ({"operator": "select-a-size", "plans": PLANS, "fixed": 3}, "no plan is for that size"),
+    "no plan for it": ({"operator": "select-a-size", "plans": PLANS, "fixed": 3}, "no plan has that size"),
     "not for sets": ({"operator": "unary", "epsilon": 1}, "a set of items needs one of"),
 }
 
 
 @pytest.mark.parametrize(("given", "says"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_in_a_question_is_said(given: dict[str, Any], says: str) -> None:
+def test_invalid_question_is_refused_with_its_reason(given: dict[str, Any], says: str) -> None:
     given = dict(given)
     with pytest.raises(PolicyUnreadable, match=says):
         Question("basket", BASKET, given.pop("operator"), **given)

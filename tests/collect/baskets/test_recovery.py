@@ -45,7 +45,7 @@ Bools = NDArray[np.bool_]
 
 
 @paper(FACTS["paper"])
-def test_the_published_variance_and_covariance() -> None:
+def test_variance_and_covariance_are_the_published_ones() -> None:
     phi, rho = transitions.moments(cut_and_paste_keep(5, 3, Fraction(1, 5)), 3), Fraction(1, 5)
     assert [
         float(one) for one in challenging([1, Fraction(1, 20), Fraction(1, 50), Fraction(1, 100)])
@@ -62,7 +62,7 @@ def test_the_published_variance_and_covariance() -> None:
 
 @pytest.mark.parametrize("table", ["cut_and_paste_breach_50", "optimal_breach_50_epsilon_6"])
 @pytest.mark.parametrize("size", range(1, 11))
-def test_deviations_of_operators_measured_before(table: str, size: int) -> None:
+def test_standard_errors_equal_earlier_measurements(table: str, size: int) -> None:
     row = FACTS[table][str(size)]
     keep = row.get("pj") or cut_and_paste_keep(size, row["K"], Fraction(row["rho"]).limit_denominator(100))
     phi = transitions.moments([float(one) for one in keep], 3)
@@ -75,9 +75,7 @@ shares = st.lists(st.integers(0, 30), min_size=2, max_size=4).filter(any)
 
 
 @given(shares, st.integers(1, 9), st.integers(1, 9))
-def test_the_two_variance_formulas_and_the_unbiased_estimate_agree_exactly(
-    parts: list[int], stays: int, inserted: int
-) -> None:
+def test_both_variance_formulas_and_the_unbiased_estimate_agree(parts: list[int], stays: int, inserted: int) -> None:
     partials = [Fraction(part, sum(parts)) for part in parts]
     items, insert = len(parts) - 1, Fraction(inserted, 10)
     phi = transitions.moments(cut_and_paste_keep(4, items + stays % 3, insert), items)
@@ -162,7 +160,7 @@ def fits(scores: NDArray[np.float64]) -> bool:
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_estimates_are_as_far_from_the_truth_as_they_say(name: str, k: int) -> None:
+def test_estimation_errors_match_the_stated_errors(name: str, k: int) -> None:
     scores = z_scores(OPERATORS[name], k)
     assert scores.size >= 400
     assert fits(scores), (scores.mean(), scores.std())
@@ -198,18 +196,18 @@ def reversed_moments(operator: SetOperator) -> SetOperator:
 @pytest.mark.parametrize("fault", [mixed_up, more_inserted, reversed_moments])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", ["select-a-size", "cut-and-paste"])
-def test_a_server_that_takes_the_operator_for_another_is_caught(
+def test_server_that_uses_the_wrong_operator_is_detected(
     name: str, k: int, fault: Callable[[SetOperator], SetOperator]
 ) -> None:
     assert not fits(z_scores(OPERATORS[name], k, taken_for=fault(OPERATORS[name])))
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_a_normalisation_that_forgets_small_baskets_is_caught(k: int) -> None:
+def test_normalization_without_small_baskets_is_detected(k: int) -> None:
     assert not fits(z_scores(OPERATORS["cut-and-paste"], k, smallest=k))
 
 
-def test_subset_counts_come_to_the_same_as_partial_counts() -> None:
+def test_subset_counts_equal_partial_counts() -> None:
     rng = np.random.default_rng(5)
     operator = OPERATORS["cut-and-paste"]
     truth = true_baskets(rng)
@@ -248,7 +246,7 @@ def test_partial_supports_of_one_size_add_up_and_end_in_the_support() -> None:
     assert found.covariance.sum() == pytest.approx(0, abs=1e-9)
 
 
-def test_raw_values_are_kept_and_display_is_projected() -> None:
+def test_raw_values_are_stored_and_displayed_values_are_projected() -> None:
     found = recovery.Supports(np.array([-0.01, 0.5, 1.2]), np.array([1e-4, 0, -1e-9]))
     assert found.estimate.tolist() == [-0.01, 0.5, 1.2]
     assert found.shown.tolist() == [0, 0.5, 1]
@@ -259,7 +257,7 @@ itemsets = st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True).map(
 
 
 @given(st.dictionaries(itemsets, st.floats(-0.5, 1.5), min_size=1, max_size=12))
-def test_projected_supports_are_shares_that_fall_with_every_item(supports: dict[tuple[int, ...], float]) -> None:
+def test_projected_supports_are_shares_that_decrease_with_every_item(supports: dict[tuple[int, ...], float]) -> None:
     shown = recovery.project(supports)
     assert all(0 <= value <= 1 for value in shown.values())
     pairs = [(a, b) for a in shown for b in shown if set(a) < set(b)]
@@ -268,11 +266,11 @@ def test_projected_supports_are_shares_that_fall_with_every_item(supports: dict[
     assert not fine or shown == supports
 
 
-def test_what_cannot_be_recovered_is_refused() -> None:
+def test_unrecoverable_support_is_refused() -> None:
     operator = cut_and_paste(1, "0.1", [3], vocabulary_size=9)
     with pytest.raises(Unsupported, match="2 items cannot be recovered"):
         recovery.recover(operator, {3: [1.0, 2, 3]})
-    with pytest.raises(Unsupported, match="not planned for"):
+    with pytest.raises(Unsupported, match="There is no plan for"):
         recovery.recover(operator, {4: [1.0, 2, 3]})
     with pytest.raises(Unsupported, match="no report"):
         recovery.recover(operator, {3: [0.0, 0]})

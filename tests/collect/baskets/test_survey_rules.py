@@ -25,7 +25,7 @@ SIX = 6.0  # standard errors: of some twenty estimates one goes beyond once in 2
 
 
 @pytest.mark.parametrize("operator", QUESTIONS)
-def test_supports_and_rules_of_a_survey_are_those_of_its_people(operator: str, tmp_path: Path) -> None:
+def test_supports_and_rules_of_a_survey_match_its_people(operator: str, tmp_path: Path) -> None:
     collection = Collection("shop", {"basket": QUESTIONS[operator], "town": TOWN})
     session, survey = opened(str(tmp_path / "s.ledger"), tmp_path / "reports", collection)
     with session:
@@ -42,11 +42,11 @@ def test_supports_and_rules_of_a_survey_are_those_of_its_people(operator: str, t
         rule = next(r for r in found.rules if (found.named(r.given), found.named(r.then)) == (["bread"], ["milk"]))
         assert abs(rule.confidence - 1) < SIX * rule.confidence_error
         assert found.to_dict()["reports"] == MANY
-        with pytest.raises(Unsupported, match="does not ask for a basket"):
+        with pytest.raises(Unsupported, match="is not about a basket"):
             survey.rules("town", min_support=0.1)
 
 
-def test_rules_take_the_only_basket_wherever_it_is_asked_or_want_its_name(tmp_path: Path) -> None:
+def test_rules_use_the_only_basket_question_or_require_a_name(tmp_path: Path) -> None:
     one = Collection("shop", {"town": TOWN, "basket": QUESTIONS["mask"]})
     two = Collection("two", {**one.questions, "other": QUESTIONS["mask"]})
     for collection in (one, two):

@@ -34,16 +34,14 @@ def plans(size: int) -> st.SearchStrategy[list[Fraction]]:
 
 
 @pytest.mark.parametrize(("items", "keep", "insert"), CASES)
-def test_the_matrices_equal_the_enumeration_of_all_reports_exactly(
-    items: int, keep: list[Fraction], insert: Fraction
-) -> None:
+def test_matrices_equal_the_enumeration_of_all_reports(items: int, keep: list[Fraction], insert: Fraction) -> None:
     size = len(keep) - 1
     for k in range(1, size + 1):
         seen = transitions.transition(transitions.moments(keep, k), insert, k)
         assert seen == reference.transition(items, size, keep, insert, k)
 
 
-def test_chances_of_keeping_taken_for_moments_are_caught() -> None:
+def test_keep_probabilities_used_as_moments_are_detected() -> None:
     truth = reference.transition(6, 3, TENTHS, Fraction(3, 10), 2)
     assert transitions.transition([Fraction(1), *TENTHS[1:]], Fraction(3, 10), 2) != truth
 
@@ -64,7 +62,7 @@ def test_cut_and_paste_has_the_published_matrices(name: str) -> None:
 
 
 @paper(FACTS["paper"])
-def test_a_flip_has_the_published_matrix_whatever_the_size() -> None:
+def test_flip_has_the_published_matrix_for_every_size() -> None:
     flip = mask("0.9", vocabulary_size=9)
     phi, insert = channel(flip, 5, 3)
     np.testing.assert_allclose(transitions.matrix(phi, insert, 3), FACTS["mask_P_k3_p0.9"], atol=1e-12)
@@ -89,7 +87,7 @@ def test_columns_add_up_and_the_inverse_inverts(keep: list[Fraction], insert: Fr
     assert back[-1] == transitions.support_weights(phi, insert, k)
 
 
-def test_a_cutoff_below_the_itemset_is_refused_with_a_clear_sentence() -> None:
+def test_cutoff_below_the_itemset_is_refused_with_a_clear_message() -> None:
     row = FACTS["cut_and_paste"]["B"]
     assert row["weights_3"] is None
     phi = transitions.moments(cut_and_paste_keep(3, 1, Fraction(1, 10)), 3)

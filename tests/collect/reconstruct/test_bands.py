@@ -19,7 +19,7 @@ def found() -> Reconstruction:
 POINTS = np.tri(100)[4:100:10]
 
 
-def test_the_default_band_holds_the_estimate_and_stays_within_zero_and_one(found) -> None:
+def test_default_band_contains_the_estimate_and_stays_within_zero_and_one(found) -> None:
     for of, estimate in (("bins", found.masses), ("cdf", found.cdf), (POINTS, POINTS @ found.masses)):
         band = found.band(of=of)
         assert (band.low <= estimate + 1e-12).all()
@@ -44,7 +44,7 @@ def test_rows_of_coefficients_and_names_agree(found) -> None:
     assert found.band(of=np.eye(100)).high == pytest.approx(found.band(of="bins").high)
 
 
-def test_a_mean_has_a_band_too(found) -> None:
+def test_mean_has_a_band(found) -> None:
     at = (np.arange(100) + 0.5) / 100
     for kind in ("default", "strict"):
         band = found.band(kind, of=at)
@@ -52,7 +52,7 @@ def test_a_mean_has_a_band_too(found) -> None:
         assert band.high[0] - band.low[0] < 0.05
 
 
-def test_the_strict_band_ends_where_the_misfit_passes_the_cut() -> None:
+def test_strict_band_ends_where_the_misfit_exceeds_the_cutoff() -> None:
     """Without noise the misfit of P(value <= 2) = v is that of a binomial: v +- 1.96 sqrt(v (1 - v) / N)."""
     counts = np.array([100.0, 200, 300, 250, 150, 120])
     band = reconstruct(counts, np.eye(6)).band("strict", of=np.array([1.0, 1, 1, 0, 0, 0]))
@@ -62,7 +62,7 @@ def test_the_strict_band_ends_where_the_misfit_passes_the_cut() -> None:
     assert band.high[0] == pytest.approx(share + error, abs=0.002)
 
 
-def test_the_strict_band_is_wide_where_noise_hides_the_shape() -> None:
+def test_strict_band_is_wide_if_noise_hides_the_shape() -> None:
     counts = reports(truth("two-tri"), channel("gauss", 2.0), total=100_000, rng=np.random.default_rng(2))
     found = reconstruct(counts, channel("gauss", 2.0))
     strict = found.band("strict", of=POINTS)
@@ -70,7 +70,7 @@ def test_the_strict_band_is_wide_where_noise_hides_the_shape() -> None:
     assert ((strict.low <= POINTS @ truth("two-tri")) & (POINTS @ truth("two-tri") <= strict.high)).all()
 
 
-def test_bands_of_a_long_grid_bound_what_lies_inside_a_cell() -> None:
+def test_bands_of_a_long_grid_bound_values_inside_a_cell() -> None:
     long, known = grid_channel(GaussianNoise(0.05), 1000), truth("triangle", 1000)
     found = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(6)), long)
     for kind in ("default", "strict"):
@@ -82,17 +82,17 @@ def test_bands_of_a_long_grid_bound_what_lies_inside_a_cell() -> None:
     assert (known <= bins.high).all()
 
 
-def test_methods_that_do_not_know_their_smoothing_have_a_strict_band_only() -> None:
+def test_methods_with_unknown_smoothing_have_only_a_strict_band() -> None:
     counts = reports(truth("triangle"), channel("sw", 1.0), total=20_000, rng=np.random.default_rng(1))
     found = reconstruct(counts, channel("sw", 1.0), method="em")
     assert (found.band("strict", of=POINTS).high > 0).all()
-    with pytest.raises(Unsupported, match="does not know how much it smoothed"):
+    with pytest.raises(Unsupported, match="its amount of smoothing is unknown"):
         found.band()
 
 
 @pytest.mark.parametrize(
     "options", [{"kind": "loose"}, {"of": "median"}, {"confidence": 1.0}, {"confidence": 0.0}], ids=str
 )
-def test_bands_that_do_not_exist_are_refused(found, options) -> None:
+def test_unknown_bands_are_refused(found, options) -> None:
     with pytest.raises(Unsupported):
         found.band(**options)

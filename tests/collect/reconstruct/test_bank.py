@@ -17,8 +17,8 @@ from tidegate.collect.reconstruct import (
     UniformNoise,
     atoms_channel,
     bins_channel,
+    expected_features,
     features,
-    foretold,
     grid_channel,
     reconstruct,
 )
@@ -30,7 +30,7 @@ ROWS = {(row["density"], row["noise"], row["level"]): row for row in FACTS["bank
 
 
 @pytest.mark.parametrize("cell", [*FAST, ("uniform", "gauss", 1.0)], ids=lambda cell: " ".join(map(str, cell)))
-def test_the_bank_is_as_close_as_measured(cell) -> None:
+def test_bank_is_as_accurate_as_measured(cell) -> None:
     """Means of 3 fixed seeds; all 21 cells with 8 fresh seeds are in the claims."""
     density, noise, level = cell
     known, through = truth(density), channel(noise, level)
@@ -48,16 +48,16 @@ def test_features_are_counted_before_collecting(noise) -> None:
         assert abs(shown - known) <= (noise == "laplace")  # its tails may be cut elsewhere
 
 
-def test_what_cannot_be_seen_is_said() -> None:
-    assert "only about 2 moments" in foretold(3, reports=1e5, values=100)[0]
-    assert "coarse" in foretold(9, reports=1e5, values=100)[0]
-    assert foretold(20, reports=1e5, values=100) == ()
-    assert foretold(4, reports=1e5, values=5) == ()
+def test_unidentified_shape_is_reported() -> None:
+    assert "only about 2 moments" in expected_features(3, reports=1e5, values=100)[0]
+    assert "coarse" in expected_features(9, reports=1e5, values=100)[0]
+    assert expected_features(20, reports=1e5, values=100) == ()
+    assert expected_features(4, reports=1e5, values=5) == ()
     blind = reconstruct(
         reports(truth("two-tri"), channel("gauss", 2.0), total=100_000, rng=np.random.default_rng(3)),
         channel("gauss", 2.0),
     )
-    assert sum("not identified" in said or "do not fix" in said for said in blind.warnings) == 2
+    assert sum("not identified" in said or "do not determine" in said for said in blind.warnings) == 2
 
 
 def counts_and_channels() -> st.SearchStrategy[tuple]:
@@ -91,14 +91,14 @@ def test_mass_stays_one_and_is_never_negative(method, case) -> None:
 
 @pytest.mark.parametrize("method", ["bayes", "em", "inversion"])
 @given(counts=st.lists(st.integers(0, 3000), min_size=2, max_size=20).filter(any))
-def test_without_noise_the_data_come_back(method, counts) -> None:
+def test_reconstruction_without_noise_returns_the_data(method, counts) -> None:
     found = reconstruct(counts, np.eye(len(counts)), method=method)
     assert found.masses == pytest.approx(np.array(counts) / sum(counts), abs=1e-9)
 
 
 @given(counts=st.lists(st.integers(20, 2000), min_size=5, max_size=20))
 @settings(max_examples=25)
-def test_without_noise_the_bank_gives_the_data_back_within_their_chance(counts) -> None:
+def test_bank_without_noise_returns_the_data_within_sampling_error(counts) -> None:
     """A mass is known to about 1 / sqrt(n) of itself; times 1,000 reports that is below 2%."""
     many = 1000 * np.array(counts, float)
     found = reconstruct(many, np.eye(many.size))
@@ -108,7 +108,7 @@ def test_without_noise_the_bank_gives_the_data_back_within_their_chance(counts) 
 
 @pytest.mark.parametrize("method", ["bayes", "em", "inversion"])
 @given(counts=st.lists(st.integers(0, 3000), min_size=3, max_size=12).filter(any), data=st.data())
-def test_a_permuted_list_of_categories_permutes_the_estimate(method, counts, data) -> None:
+def test_permuted_categories_permute_the_estimate(method, counts, data) -> None:
     order = data.draw(st.permutations(range(len(counts))))
     matrix = through("response", len(counts)) * np.linspace(0.5, 1, len(counts))  # not the same for all
     matrix += np.diag(1 - matrix.sum(axis=0))
@@ -129,7 +129,7 @@ HARD = {
 
 @pytest.mark.parametrize("case", HARD)
 @pytest.mark.parametrize("method", METHODS)
-def test_hard_counts_give_a_distribution_too(case, method) -> None:
+def test_difficult_counts_give_a_distribution(case, method) -> None:
     counts, kind = HARD[case]
     if (kind, method) == ("blind", "inversion"):
         pytest.skip("refused, see below")
@@ -141,7 +141,7 @@ def test_hard_counts_give_a_distribution_too(case, method) -> None:
         assert (band.low <= band.high + 1e-9).all()
 
 
-def test_reports_that_no_value_can_give_are_left_out() -> None:
+def test_impossible_reports_are_left_out() -> None:
     matrix = np.zeros((12, 10))
     matrix[1:11] = through("shift", 10)
     counts = np.concatenate([[50.0], 1000 * np.arange(1.0, 11), [70.0]])
@@ -149,7 +149,7 @@ def test_reports_that_no_value_can_give_are_left_out() -> None:
     found = reconstruct(counts, matrix)
     assert found.masses == pytest.approx(plain.masses, abs=1e-9)
     assert found.total == plain.total
-    with pytest.raises(Unsupported, match="no report that a value can give"):
+    with pytest.raises(Unsupported, match="no possible report"):
         reconstruct(50 * np.eye(12)[0], matrix)
 
 
@@ -160,7 +160,7 @@ def test_the_same_counts_give_the_same_estimate_and_band() -> None:
     assert (one.band().low == two.band().low).all()
 
 
-def test_a_list_of_the_values_is_far_better_than_none() -> None:
+def test_listing_the_values_improves_the_estimate() -> None:
     known, listed = truth("atoms5"), [10, 30, 50, 70, 90]
     for noise, level in (("gauss", 0.5), ("laplace", 1.0), ("sw", 1.0)):
         counts = reports(known, channel(noise, level), total=100_000, rng=np.random.default_rng(11))
@@ -173,7 +173,7 @@ def test_a_list_of_the_values_is_far_better_than_none() -> None:
         assert (band.low <= np.cumsum(known) + 1e-9).mean() > 0.8
 
 
-def test_atoms_are_found_where_the_noise_lets_them() -> None:
+def test_atoms_are_recovered_under_moderate_noise() -> None:
     known, smooth, sharp = truth("atoms5"), [], []
     for seed in range(3):
         counts = reports(known, channel("laplace", 1.0), total=100_000, rng=np.random.default_rng([12, seed]))
@@ -183,7 +183,7 @@ def test_atoms_are_found_where_the_noise_lets_them() -> None:
 
 
 @pytest.mark.parametrize("bins", [130, 1000, 4000])
-def test_a_long_grid_is_merged_and_spread_again(bins) -> None:
+def test_long_grid_is_merged_and_spread_again(bins) -> None:
     known = truth("triangle", bins)
     long = grid_channel(GaussianNoise.at_privacy(0.5), bins)
     counts = reports(known, long, total=100_000, rng=np.random.default_rng(4))
@@ -195,14 +195,14 @@ def test_a_long_grid_is_merged_and_spread_again(bins) -> None:
     )  # no steps at the seams
 
 
-def test_a_jump_stays_a_jump_on_a_long_grid() -> None:
+def test_jump_is_preserved_on_a_long_grid() -> None:
     known = masses(lambda x: 1.0 * ((x > 0.25) & (x < 0.75)), 1000, 40)
     long = grid_channel(UniformNoise.at_privacy(0.5), 1000)
     found = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(4)), long)
     assert apart(found.masses, known) < 0.05
 
 
-def test_unequal_bins_are_as_good_as_equal_ones() -> None:
+def test_unequal_bins_are_as_accurate_as_equal_ones() -> None:
     edges = np.concatenate([np.linspace(0, 0.3, 61), np.linspace(0.3, 1, 41)[1:]])
     fine = truth("lognorm", 1000)
     known = np.add.reduceat(fine, np.searchsorted(np.arange(1000) / 1000, edges[:-1] - 1e-9))
@@ -213,7 +213,7 @@ def test_unequal_bins_are_as_good_as_equal_ones() -> None:
     assert apart(found.masses, known) < 1.5 * ROWS["lognorm", "gauss", 0.5]["bank"] + 0.02
 
 
-def test_a_few_values_are_inverted() -> None:
+def test_few_values_are_estimated_by_inversion() -> None:
     through = atoms_channel(GaussianNoise(0.3), np.array([0.0, 0.5, 1.0]), np.linspace(-1, 2, 61))
     known = np.array([0.2, 0.5, 0.3])
     found = reconstruct(reports(known, through, total=100_000, rng=np.random.default_rng(2)), through)
@@ -223,13 +223,13 @@ def test_a_few_values_are_inverted() -> None:
     assert ((band.low <= known) & (known <= band.high)).all()
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[tuple[int, int]] = []
     reconstruct(np.ones(10), np.eye(10), progress=lambda done, of: told.append((done, of)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_the_weights_of_the_models_are_told() -> None:
+def test_weights_of_the_models_are_reported() -> None:
     found = reconstruct(np.arange(1.0, 11), np.eye(10))
     assert sum(weight for _, _, weight in found.weights) == pytest.approx(1, abs=0.01)
     assert reconstruct(np.arange(1.0, 11), np.eye(10), method="em").weights == ()
@@ -239,7 +239,7 @@ BAD = {
     "too few counts": (np.ones(4), {}, "do not fit"),
     "a negative count": (np.array([1.0, 2, -1, 4, 5]), {}, "not negative"),
     "a count that is no number": (np.array([1.0, 2, np.nan, 4, 5]), {}, "finite"),
-    "no reports": (np.zeros(5), {}, "no report that a value can give"),
+    "no reports": (np.zeros(5), {}, "no possible report"),
     "an unknown method": (np.ones(5), {"method": "banc"}, 'Did you mean "bank"'),
     "a value outside the grid": (np.ones(5), {"values": [0, 5]}, "places 0 to 4"),
     "no value": (np.ones(5), {"values": []}, "places 0 to 4"),
@@ -249,7 +249,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_cannot_be_reconstructed_is_refused_in_words(case) -> None:
+def test_invalid_counts_are_refused_with_a_message(case) -> None:
     counts, options, said = BAD[case]
     with pytest.raises(Unsupported) as refused:
         reconstruct(counts, Dense(np.eye(5)), **options)
@@ -264,6 +264,6 @@ def test_noise_that_hides_differences_is_not_inverted() -> None:
             )
 
 
-def test_a_long_grid_is_not_inverted() -> None:
+def test_long_grid_is_not_inverted() -> None:
     with pytest.raises(Unsupported, match="too many to invert"):
         reconstruct(np.ones(200), np.eye(200), method="inversion")

@@ -53,14 +53,14 @@ def test_shares_are_unbiased_and_their_covariance_is_exact(kind, epsilon) -> Non
 
 @pytest.mark.parametrize("case", golden("reconstruction")["oue_variance"], ids=lambda case: f"epsilon {case['eps']}")
 @paper("Wang et al. 2017: variance of optimized unary encoding for a rare category")
-def test_the_error_of_a_rare_category_is_the_published_one(case) -> None:
+def test_error_of_a_rare_category_is_the_published_one(case) -> None:
     support = Support.unary(epsilon=case["eps"])
     found = shares(np.array([support.true, support.false]) * 1e6, total=1e6, support=support)
     assert found.errors[1] ** 2 * 1e6 == pytest.approx(case["v"], rel=1e-9)
 
 
 @given(st.lists(st.floats(-1, 2), min_size=1, max_size=20))
-def test_the_nearest_distribution_is_the_slow_one(raw) -> None:
+def test_nearest_distribution_equals_the_reference(raw) -> None:
     found = nearest_distribution(np.array(raw))
     assert found.sum() == pytest.approx(1)
     assert found.min() >= 0
@@ -68,7 +68,7 @@ def test_the_nearest_distribution_is_the_slow_one(raw) -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20).filter(lambda raw: sum(raw) > 0.1))
-def test_a_distribution_is_nearest_to_itself(raw) -> None:
+def test_nearest_distribution_of_a_distribution_is_itself(raw) -> None:
     known = np.array(raw) / sum(raw)
     assert nearest_distribution(known) == pytest.approx(known, abs=1e-12)
 

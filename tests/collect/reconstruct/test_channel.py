@@ -31,7 +31,7 @@ UNEQUAL = np.array([0.0, 0.05, 0.3, 0.45, 1.0])
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: type(noise).__name__)
-def test_a_chance_is_the_mean_over_the_bin_also_where_bins_are_unequal(noise) -> None:
+def test_probability_is_the_mean_over_the_bin_even_for_unequal_bins(noise) -> None:
     reports = np.linspace(-0.5, 1.5, 9)
     found = bins_channel(noise, UNEQUAL, reports, open_ends=False).matrix
     for s in range(8):
@@ -49,7 +49,7 @@ def test_every_value_gives_some_report(noise, centres, bins) -> None:
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: type(noise).__name__)
-def test_the_integral_and_the_density_belong_to_the_distribution_function(noise) -> None:
+def test_integral_and_density_match_the_distribution_function(noise) -> None:
     at, step = np.linspace(-0.9, 0.9, 37) + 0.003, 1e-6
     assert (noise.integral(at + step) - noise.integral(at - step)) / (2 * step) == pytest.approx(
         noise.cumulative(at), abs=1e-6
@@ -62,12 +62,12 @@ def test_the_integral_and_the_density_belong_to_the_distribution_function(noise)
 
 @pytest.mark.parametrize("case", FACTS["square_wave"], ids=lambda case: f"epsilon {case['eps']}")
 @paper("Li et al. 2020, Section 4")
-def test_the_square_wave_has_its_published_shape(case) -> None:
+def test_square_wave_has_its_published_shape(case) -> None:
     wave = SquareWave(case["eps"])
     assert (wave.half, wave.near, wave.far) == pytest.approx((case["b"], case["p"], case["q"]), abs=1e-9)
 
 
-def test_a_square_wave_spends_its_epsilon_in_every_report() -> None:
+def test_square_wave_spends_its_epsilon_in_every_report() -> None:
     matrix = square_wave_channel(SquareWave(1.0), 50, spread=False).columns(np.arange(50)).matrix
     assert np.log(matrix.max(axis=1) / matrix.min(axis=1)).max() == pytest.approx(1.0)
 
@@ -89,7 +89,7 @@ def shifted() -> st.SearchStrategy[Shifted]:
 
 
 @given(through=shifted(), data=st.data())
-def test_products_by_fft_are_those_of_the_matrix(through, data) -> None:
+def test_products_by_fft_equal_those_of_the_matrix(through, data) -> None:
     matrix = through.columns(np.arange(through.values)).matrix
     masses = np.array(data.draw(st.lists(st.floats(0, 1), min_size=through.values, max_size=through.values)))
     weights = np.array(data.draw(st.lists(st.floats(0, 9), min_size=through.reports, max_size=through.reports)))
@@ -100,7 +100,7 @@ def test_products_by_fft_are_those_of_the_matrix(through, data) -> None:
 
 
 @given(through=shifted(), run=st.integers(1, 7), other=st.integers(1, 7))
-def test_cells_are_the_same_from_the_kernel_the_matrix_and_one_by_one(through, run, other) -> None:
+def test_cells_from_kernel_matrix_and_reference_agree(through, run, other) -> None:
     matrix = through.columns(np.arange(through.values)).matrix
     reports = np.append(np.arange(0, through.reports, run), through.reports)
     values = np.append(np.arange(0, through.values, other), through.values)
@@ -111,7 +111,7 @@ def test_cells_are_the_same_from_the_kernel_the_matrix_and_one_by_one(through, r
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: type(noise).__name__)
 @pytest.mark.parametrize("spread", [True, False])
-def test_a_long_grid_has_the_chances_of_a_matrix(noise, spread) -> None:
+def test_long_grid_has_the_probabilities_of_a_matrix(noise, spread) -> None:
     bins = 600  # beyond the longest dense one
     through = grid_channel(noise, bins, spread=spread)
     edges = (np.arange(through.reports + 1) - (through.reports - bins) / 2) / bins
@@ -121,7 +121,7 @@ def test_a_long_grid_has_the_chances_of_a_matrix(noise, spread) -> None:
     assert_allclose(through.columns(np.arange(bins)).matrix, known.matrix, rtol=0, atol=1e-8)
 
 
-def test_a_long_square_wave_has_the_chances_of_a_short_one() -> None:
+def test_long_square_wave_has_the_probabilities_of_a_short_one() -> None:
     wave = SquareWave(1.2)  # reaches 0.2246: 135 bins of 600, 68 of 300
     long, short = square_wave_channel(wave, 600), square_wave_channel(wave, 300)
     pairs = np.append(np.concatenate([[0], np.arange(1, long.reports, 2)]), long.reports)  # one bin sticks out
@@ -130,7 +130,7 @@ def test_a_long_square_wave_has_the_chances_of_a_short_one() -> None:
     assert_allclose(long.merged(pairs, np.arange(0, 601, 2)), short.matrix, rtol=0, atol=1e-12)
 
 
-def test_reports_are_joined_only_where_they_say_the_same() -> None:
+def test_only_equivalent_reports_are_joined() -> None:
     through = channel("laplace", 1.0, centres=False)
     counts = np.random.default_rng(1).multinomial(100_000, through.forward(np.full(100, 0.01))).astype(float)
     few, matrix = joined(counts, through.matrix)
@@ -155,6 +155,6 @@ def test_reports_that_differ_are_never_joined() -> None:
     rows=st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.11, 0.4]), min_size=3, max_size=3), min_size=1, max_size=12),
     total=st.sampled_from([1.0, 100.0, 1e5]),
 )
-def test_joining_is_the_slow_one(rows, total) -> None:
+def test_joining_equals_the_reference(rows, total) -> None:
     found = np.flatnonzero(joining_starts(np.array(rows), total, 1e-3)).tolist()
     assert found == slow.joining_starts(rows, total, 1e-3)

@@ -46,7 +46,7 @@ def fitted(name: str, noise: str, known: list[int], total: int, step: int):
 @pytest.mark.parametrize("name", FAMILIES)
 @given(case=cases())
 @settings(max_examples=15)
-def test_a_fit_says_about_itself_what_its_slow_twin_says(name, case) -> None:
+def test_fit_equals_its_reference_implementation(name, case) -> None:
     counts, matrix, family, strength, _, found = fitted(name, *case)
     assert found.masses == pytest.approx(slow.masses(family, found.u), abs=1e-12)
     assert found.likelihood == pytest.approx(float(counts @ np.log(matrix @ found.masses)))
@@ -55,7 +55,7 @@ def test_a_fit_says_about_itself_what_its_slow_twin_says(name, case) -> None:
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_nearly_every_fit_stands_on_a_peak(name) -> None:
+def test_nearly_every_fit_is_at_a_peak(name) -> None:
     """What one more step of Newton would gain: of 250 fits from a cold start the median is below .001; one in a
     hundred stops on a slope (.07 to .3, once 15) where softplus is nearly flat or the Cauchy prior bends away."""
     rng, left = np.random.default_rng(8), []
@@ -69,7 +69,7 @@ def test_nearly_every_fit_stands_on_a_peak(name) -> None:
 
 
 @pytest.mark.parametrize("name", ["sp3g", "exp3g"])
-def test_no_general_optimiser_climbs_higher_where_there_is_one_peak(name) -> None:
+def test_no_general_optimizer_improves_a_unimodal_fit(name) -> None:
     counts, matrix, family, strength, start, found = fitted(name, "gauss", [3, 5, 8, 6, 5, 2, 1, 1], 5000, 6)
     reached = slow.log_posterior(counts, matrix, family, strength, found.u)
     assert reached - 0.5 < slow.best(counts, matrix, family, strength, start) <= reached + 0.01

@@ -34,13 +34,13 @@ def test_em_takes_the_published_steps(steps) -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 10, 100])
 @paper("Agrawal & Srikant 2000, Section 3, between midpoints")
-def test_the_bayes_update_takes_the_published_steps(steps) -> None:
+def test_bayes_update_takes_the_published_steps(steps) -> None:
     found = bayes(*small(), start=EVEN, least=steps, most=steps)
     assert found.masses == pytest.approx(np.array(FACTS["bayes_small"][str(steps)]), abs=1e-10)
 
 
 @paper("Agrawal & Srikant 2000: 1% of the chi-square threshold")
-def test_em_stops_where_the_published_rule_does() -> None:
+def test_em_stops_by_the_published_rule() -> None:
     case = FACTS["em_gauss_small"]
     through = bins_channel(GaussianNoise(case["sigma"]), QUARTERS, np.array(case["z_edges"]), open_ends=False)
     found = em(np.array(case["counts"]), through, start=EVEN)
@@ -49,7 +49,7 @@ def test_em_stops_where_the_published_rule_does() -> None:
     assert chi_square_stop(100) == pytest.approx(FACTS["chi_square_stop_100"], abs=1e-9)
 
 
-def test_the_rule_stops_at_once_where_the_likelihood_is_flat() -> None:
+def test_published_rule_stops_at_once_if_the_likelihood_is_flat() -> None:
     through = channel("gauss", 2.0)
     counts = reports(truth("two-tri"), through, total=100_000, rng=np.random.default_rng(7))
     found = reconstruct(counts, through, method="em")
@@ -59,7 +59,7 @@ def test_the_rule_stops_at_once_where_the_likelihood_is_flat() -> None:
 
 
 @given(st.lists(st.integers(0, 50), min_size=8, max_size=8).filter(any))
-def test_a_step_of_em_is_the_slow_one_and_never_lowers_the_likelihood(counts) -> None:
+def test_em_step_equals_the_reference_and_never_lowers_the_likelihood(counts) -> None:
     counts, (_, through) = np.array(counts, float), small()
     start = np.array([0.1, 0.2, 0.3, 0.4])
     found = em_step(counts, through, start)
@@ -68,7 +68,7 @@ def test_a_step_of_em_is_the_slow_one_and_never_lowers_the_likelihood(counts) ->
 
 
 @given(st.lists(st.integers(0, 50), min_size=8, max_size=8).filter(any))
-def test_extrapolated_em_reaches_what_very_many_steps_reach(counts) -> None:
+def test_extrapolated_em_reaches_the_limit_of_plain_em(counts) -> None:
     counts, (_, through) = np.array(counts, float), small()
     fast = most_likely(counts, through, start=EVEN, gain=1e-9)
     patient = em(counts, through, start=EVEN, least=2000, most=2000)
@@ -83,7 +83,7 @@ def test_smoothing_keeps_mass_and_the_even_distribution(masses) -> None:
 
 
 @pytest.mark.parametrize("method", ["bayes", "em", "em-smoothed"])
-def test_unequal_bins_give_what_equal_ones_say(method) -> None:
+def test_unequal_and_equal_bins_agree(method) -> None:
     """Bins of .01 and .02 by turns: the estimate of an even distribution is even per width."""
     edges = np.concatenate([[0.0], np.cumsum(np.tile([0.01, 0.02], 33))])
     edges /= edges[-1]

@@ -16,13 +16,13 @@ from tidegate.policy.collection import operator_for
 
 
 @parametrize_with_checks([RandomizedTreeClassifier()])
-def test_scikit_learn_s_checks(estimator: RandomizedTreeClassifier, check: object) -> None:
+def test_classifier_passes_scikit_learn_checks(estimator: RandomizedTreeClassifier, check: object) -> None:
     """All of them, none exempt. Without columns a report is its value; with columns `fit` takes reports and `predict`
     values, so checks that score on what was fitted would make no sense there."""
     check(estimator)  # type: ignore[operator]
 
 
-def test_its_parameters_can_be_read_and_cloned() -> None:
+def test_classifier_parameters_can_be_read_and_cloned() -> None:
     tree = RandomizedTreeClassifier(columns=columns_of(0.1, 2), strategy="local")
     again = clone(tree)
     assert again.get_params()["strategy"] == "local"
@@ -41,7 +41,7 @@ def test_probabilities_sum_to_one_and_predictions_are_their_largest(strategy: st
     assert (tree.predict(values) == tree.classes_[chances.argmax(axis=1)]).all()
 
 
-def test_a_column_without_noise_may_stand_beside_noisy_ones() -> None:
+def test_column_without_noise_can_be_combined_with_noisy_ones() -> None:
     values, labels = corners(10_000, attributes=2)
     reports = np.column_stack([values[:, 0], noisy(values, 0.2)[:, 1]])
     tree = RandomizedTreeClassifier(columns=[None, columns_of(0.2, 1)[0]]).fit(reports, labels)
@@ -55,7 +55,7 @@ def randomized_labels(labels: np.ndarray, keep: float) -> tuple[np.ndarray, np.n
 
 
 @pytest.mark.parametrize("strategy", ["by-class", "joint"])
-def test_shares_are_those_of_true_classes_where_labels_were_randomized_too(strategy: str) -> None:
+def test_shares_are_those_of_true_classes_if_labels_are_randomized(strategy: str) -> None:
     values = np.random.default_rng(3).uniform(0, 1, (40_000, 2))
     labels = (values[:, 0] < 0.3).astype(np.int32)
     told, channel = randomized_labels(labels, 0.7)
@@ -67,7 +67,7 @@ def test_shares_are_those_of_true_classes_where_labels_were_randomized_too(strat
     assert blind.predict_proba(at)[:, 1] == pytest.approx([0.7, 0.3], abs=0.08)
 
 
-def test_three_classes_are_told_apart() -> None:
+def test_three_classes_are_distinguished() -> None:
     values = np.random.default_rng(3).uniform(0, 1, (30_000, 3))
     classes = np.searchsorted([0.3, 0.7], values[:, 1])
     tree = RandomizedTreeClassifier(columns=columns_of(0.2, 3)).fit(noisy(values, 0.2), classes)
@@ -75,7 +75,7 @@ def test_three_classes_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["by-class", "joint", "best"])
-def test_operators_may_describe_the_columns_of_codes(strategy: str) -> None:
+def test_operators_can_describe_columns_of_codes(strategy: str) -> None:
     random = np.random.default_rng(7)
     age = operator_for(Question("age", Integer(16, 95), "square-wave", epsilon=3))
     town = operator_for(Question("town", Category(tuple("abcd")), "randomized-response", epsilon=3))
@@ -88,7 +88,7 @@ def test_operators_may_describe_the_columns_of_codes(strategy: str) -> None:
     assert tree.score(codes, classes) > 0.9
 
 
-def test_the_tree_of_true_values_needs_no_noise() -> None:
+def test_tree_of_true_values_needs_no_noise() -> None:
     values, labels = corners(3_000)
     one = RandomizedTreeClassifier(columns=columns_of(0.3, 4), strategy="original").fit(values, labels)
     other = RandomizedTreeClassifier(columns=[column.without_noise() for column in columns_of(0.3, 4)])
@@ -96,7 +96,7 @@ def test_the_tree_of_true_values_needs_no_noise() -> None:
     assert one.score(values, labels) > 0.99
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_mismatched_input_is_refused() -> None:
     values, labels = corners(200)
     with pytest.raises(Unsupported, match="3 columns"):
         RandomizedTreeClassifier(columns=columns_of(0.1, 3)).fit(values, labels)

@@ -52,14 +52,14 @@ def test_columns_of_a_channel_sum_to_one_and_fit_the_edges(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_report_without_noise_is_nearest_to_its_value(name: str) -> None:
+def test_report_without_noise_is_nearest_to_its_value(name: str) -> None:
     column = COLUMNS[name].without_noise()
     assert column.plain
     assert column.nearest.tolist() == list(range(column.intervals))
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-def test_codes_of_an_operator_fall_where_its_channel_says(name: str) -> None:
+def test_codes_of_an_operator_follow_its_channel(name: str) -> None:
     """Exact: the column's matrix is the operator's, with runs of reports summed and runs of values averaged."""
     operator = number(name, 333)
     column = column_of(operator)
@@ -72,7 +72,7 @@ def test_codes_of_an_operator_fall_where_its_channel_says(name: str) -> None:
     assert column.channel.matrix == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_middle_of_the_noise_is_the_value() -> None:
+def test_middle_of_the_noise_is_the_value() -> None:
     for name in NUMBERS:
         operator = number(name, 41)
         column = column_of(operator)
@@ -82,7 +82,7 @@ def test_the_middle_of_the_noise_is_the_value() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("name", CATEGORIES[1:])
-def test_a_member_picked_from_a_set_has_the_stated_chances(name: str, size: int) -> None:
+def test_picked_member_of_a_set_has_the_stated_probabilities(name: str, size: int) -> None:
     """Exact: over every set, each of its members equally often; of the empty set any value."""
     operator, found = category(name, size), picked_channel(category(name, size))
     sets = [s for many in range(size + 1) for s in combinations(range(size), many)]
@@ -105,6 +105,6 @@ def test_every_member_of_a_set_is_picked_equally_often() -> None:
     assert np.bincount(found[sets[:, 0] == 0]) == pytest.approx(10_000 / 6, rel=0.02)
 
 
-def test_an_additive_operator_has_no_single_values() -> None:
+def test_additive_operator_does_not_support_single_values() -> None:
     with pytest.raises(Unsupported):
         picked_channel(number("uniform-noise", 10))

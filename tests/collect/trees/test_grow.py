@@ -42,7 +42,7 @@ def people(draw: Any) -> Any:
 
 @given(people())
 @settings(max_examples=150)
-def test_the_tree_is_that_of_trying_every_split(given: Any) -> None:
+def test_tree_equals_exhaustive_search_of_splits(given: Any) -> None:
     sizes, rows, labels, weights, unmix = given
     codes = np.ascontiguousarray(rows.T.astype(np.int32))
     found = grow(codes, labels, sizes=np.array(sizes, np.int32), unmix=unmix, weights=weights)
@@ -50,7 +50,7 @@ def test_the_tree_is_that_of_trying_every_split(given: Any) -> None:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 50))
-def test_records_go_to_intervals_by_the_order_of_their_reports(seed: int, many: int) -> None:
+def test_records_are_assigned_to_intervals_in_the_order_of_their_reports(seed: int, many: int) -> None:
     random = np.random.default_rng(seed)
     reports = random.integers(0, 9, many).astype(np.int32)
     ends = many * np.cumsum(random.dirichlet(np.ones(4)))
@@ -61,7 +61,7 @@ def test_records_go_to_intervals_by_the_order_of_their_reports(seed: int, many: 
 
 
 @given(st.integers(0, 10**6), st.integers(1, 50))
-def test_categories_keep_their_report_where_there_is_room(seed: int, many: int) -> None:
+def test_categories_keep_their_report_while_there_is_room(seed: int, many: int) -> None:
     random = np.random.default_rng(seed)
     reports = random.integers(0, 4, many).astype(np.int32)
     wanted = random.multinomial(many, random.dirichlet(np.ones(4))).astype(float)
@@ -72,7 +72,7 @@ def test_categories_keep_their_report_where_there_is_room(seed: int, many: int) 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_classes_that_no_attribute_tells_give_one_leaf(seed: int) -> None:
+def test_unpredictable_classes_give_one_leaf(seed: int) -> None:
     random = np.random.default_rng(seed)
     codes, labels = random.integers(0, 50, (5, 4_000)).astype(np.int32), random.integers(0, 2, 4_000).astype(np.int32)
     sizes = np.full(5, 50, np.int32)
@@ -83,7 +83,7 @@ def test_classes_that_no_attribute_tells_give_one_leaf(seed: int) -> None:
     assert len(unpruned) > 1  # a planted fault: without pruning the same records are split
 
 
-def test_the_boxes_of_the_leaves_part_all_combinations() -> None:
+def test_boxes_of_the_leaves_partition_all_combinations() -> None:
     random = np.random.default_rng(1)
     codes = random.integers(0, 12, (2, 5_000)).astype(np.int32)
     labels = ((codes[0] < 5) ^ (codes[1] < 7)).astype(np.int32)

@@ -74,7 +74,7 @@ def test_the_same_reports_give_the_same_tree(make: Callable[[Training], Tree]) -
     assert same(make(given), make(given))
 
 
-def test_an_attribute_that_was_split_on_keeps_its_association() -> None:
+def test_split_attribute_keeps_its_association() -> None:
     """Re-reconstructing it (a planted fault) takes records chosen by their reports for a fresh sample, and spreads them
     over the whole range again."""
     values, labels = corners(20_000)
@@ -138,13 +138,13 @@ def test_brier_is_the_mean_squared_error_of_the_shares() -> None:
     assert brier(shown, held) == pytest.approx(expected)
 
 
-def test_attributes_that_only_tell_the_class_together_are_chosen() -> None:
+def test_attributes_that_predict_the_class_only_together_are_chosen() -> None:
     values, labels = corners(20_000, attributes=5)
     given = training(noisy(values, 0.25), labels, columns_of(0.25, 5))
     assert choose(given).attributes == (0, 1)
 
 
-def test_joint_reconstruction_sees_what_one_attribute_at_a_time_does_not() -> None:
+def test_joint_reconstruction_finds_interactions_that_single_attributes_miss() -> None:
     values, labels = corners(20_000)
     columns = columns_of(0.25, 4)
     given = training(noisy(values, 0.25), labels, columns)
@@ -163,7 +163,7 @@ def test_more_attributes_than_can_be_joined_leave_the_choice_to_others() -> None
     assert name in ("by-class", "local")
 
 
-def test_chances_of_leaves_are_sums_over_their_cells() -> None:
+def test_leaf_probabilities_are_sums_over_their_cells() -> None:
     values, labels = corners(300, attributes=3)
     given = training(noisy(values, 0.3), labels, columns_of(0.3, 3, intervals=4))
     prior = prior_of(given, Chosen((0, 1), 30, 0.0))
@@ -179,7 +179,7 @@ def test_chances_of_leaves_are_sums_over_their_cells() -> None:
 
 @pytest.mark.parametrize("sigma", [0.06, 0.25, 0.5, 1.0])
 @pytest.mark.parametrize("attributes", [1, 2, 3])
-def test_cells_stay_fine_enough_whatever_the_noise(sigma: float, attributes: int) -> None:
+def test_cells_stay_fine_enough_for_any_noise(sigma: float, attributes: int) -> None:
     """Wide noise has many kinds of reports; coarser cells must make room, but not all of it."""
     values, labels = corners(100, attributes=3)
     given = training(noisy(values, sigma), labels, columns_of(sigma, 3, intervals=100))
@@ -188,7 +188,7 @@ def test_cells_stay_fine_enough_whatever_the_noise(sigma: float, attributes: int
     assert min(one.matrix.shape[1] for one in axes) >= 12
 
 
-def test_a_joint_tree_asks_only_for_its_attributes_in_intervals() -> None:
+def test_joint_tree_splits_only_on_intervals_of_its_attributes() -> None:
     values, labels = corners(5_000)
     given = training(noisy(values, 0.1), labels, columns_of(0.1, 4, intervals=100))
     tree = joint_of(given, Chosen((0, 1), 100, 0.0))

@@ -21,7 +21,7 @@ COLLECTION = Collection(
 )
 
 
-def test_a_survey_learns_that_the_old_buy(tmp_path: Path) -> None:
+def test_survey_tree_learns_that_older_people_buy(tmp_path: Path) -> None:
     session, survey = opened(str(tmp_path / "s.ledger"), tmp_path / "reports", COLLECTION)
     chance = random.Random(3)
     with session:

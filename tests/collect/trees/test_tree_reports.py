@@ -68,7 +68,7 @@ def test_true_answers_are_classified_from_randomized_reports(label: str) -> None
     assert sure == pytest.approx([1, 0], abs=0.15)  # of true classes: reported ones would say 0.95 and 0.05 at most
 
 
-def test_the_tree_reads_aloud() -> None:
+def test_tree_is_described_as_text() -> None:
     found = tree_of(reported("randomized-response"), "buys", strategy="by-class")
     text = "\n".join(found.lines())
     assert "age up to" in text
@@ -78,13 +78,13 @@ def test_the_tree_reads_aloud() -> None:
     json.dumps(found.to_dict())
 
 
-def test_arrays_alone_are_enough() -> None:
+def test_arrays_are_enough_to_train() -> None:
     given = reported("subset", 5_000)
     found = train(given.arrays, given.operators, label="buys")
     assert found.n_features_in_ == 2
 
 
-def test_what_cannot_be_asked_is_refused() -> None:
+def test_invalid_requests_are_refused() -> None:
     given = reported("randomized-response", 500)
     with pytest.raises(Unsupported, match="not asked"):
         tree_of(given, "buy")
@@ -96,7 +96,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
         tree_of(given, "buys").predict([{"age": 20}])
 
 
-def test_a_survey_and_the_command_line_give_the_same_tree(tmp_path: Path) -> None:
+def test_survey_and_command_line_give_the_same_tree(tmp_path: Path) -> None:
     url, place = str(tmp_path / "ledger"), tmp_path / "reports"
     session, survey = opened(url, place)
     survey.submit(reports(0, 400))

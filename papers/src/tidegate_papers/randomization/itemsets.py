@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tidegate.collect.baskets.baselines import Rival
+from tidegate.collect.baskets.baselines import Baseline
 from tidegate.collect.baskets.design import Design, Wishes, design
 from tidegate.collect.baskets.mining import mine
 from tidegate.operators.basket_plans import SetOperator, SizePlan
@@ -93,7 +93,7 @@ def operators_for(
     return {**operators, "both": design_for(EPSILON).operator} if limited else operators
 
 
-def _pasted(baselines: Mapping[int, Rival | None], items: int) -> SetOperator:
+def _pasted(baselines: Mapping[int, Baseline | None], items: int) -> SetOperator:
     plans = [
         SizePlan.rounded(size, cut_and_paste_keep(size, baseline.cutoff, baseline.insert), baseline.insert)
         for size, baseline in baselines.items()

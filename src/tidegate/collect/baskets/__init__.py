@@ -1,8 +1,8 @@
 """Sets of items (baskets): randomized as a whole, counted by itemset.
 
-bitsets.py      reports turned on their side, one bitset for every item; counts by AND and popcount
+bitsets.py      transposed reports, one bitset for every item; counts by AND and popcount
 transitions.py, recovery.py   supports of itemsets from counts      mining.py, rules.py   frequent itemsets and rules
-design.py, search.py, baselines.py   the best operator for baskets   measures.py           what a report gives away
+design.py, search.py, baselines.py   the best operator for baskets   measures.py           what a report reveals
 """
 
 from tidegate.operators.basket_plans import SetOperator, SizePlan

@@ -1,4 +1,4 @@
-"""Hot loops of counting: reports turned on their side, one bitset for every item.
+"""Kernels for counting transposed reports, one bitset for every item.
 
 Columns are (items, words): report r of a chunk is bit r % 64 of word r // 64. Unused bits are zero.
 """
@@ -15,19 +15,19 @@ with extra("collect", "Estimating from randomized reports"):
     from numba import njit, types
     from numba.extending import intrinsic
 
-SPAN = 512  # words of a column that are counted while they are in the nearest cache
+SPAN = 512  # words of a column that fit into the nearest cache
 
 
 @njit(cache=True, nogil=True)
 def transpose(rows: Any, columns: Any) -> None:
-    """Turn rows (reports, words) into columns (items, words), 64 reports at a time, all words side by side."""
+    """Turn rows (reports, words) into columns (items, words), 64 reports at a time, in all words at once."""
     words = rows.shape[1]
     square = np.zeros((64, words), np.uint64)
     for block in range((rows.shape[0] + 63) // 64):
         first = block * 64
-        many = min(64, rows.shape[0] - first)
-        square[:many] = rows[first : first + many]
-        square[many:] = 0
+        count = min(64, rows.shape[0] - first)
+        square[:count] = rows[first : first + count]
+        square[count:] = 0
         _turn(square)
         for word in range(words):
             for bit in range(min(64, columns.shape[0] - 64 * word)):
@@ -36,7 +36,7 @@ def transpose(rows: Any, columns: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def _turn(square: Any) -> None:
-    """Transpose 64 x 64 bits in place, in every column of words: blocks of 32, 16, 8, 4, 2, 1 change places."""
+    """Transpose 64 x 64 bits in place, in every column of words: blocks of 32, 16, 8, 4, 2, 1 are swapped."""
     mask, width = np.uint64(0x00000000FFFFFFFF), 32
     while width:
         shift = np.uint64(width)
@@ -65,7 +65,8 @@ def count_columns(columns: Any, out: Any) -> None:
 def count_pairs(columns: Any, first: Any, last: Any, out: Any) -> None:
     """Add to out[i, j], i <= j (in tiles of four), the number of reports with both, over the words first .. last-1.
 
-    Needs  a number of columns that four divides.
+    Needs:
+        A number of columns that four divides.
     """
     for start in range(first, last, SPAN):
         stop = min(last, start + SPAN)
@@ -123,27 +124,27 @@ def count_itemsets(columns: Any, itemsets: Any, first: Any, last: Any, out: Any)
     """Add the number of reports with all items of each itemset (a row of codes), over the words first .. last-1."""
     both = np.empty(SPAN, np.uint64)
     for start in range(first, last, SPAN):
-        many = min(last, start + SPAN) - start
-        for place in range(itemsets.shape[0]):
-            both[:many] = columns[itemsets[place, 0], start : start + many]
+        count = min(last, start + SPAN) - start
+        for row in range(itemsets.shape[0]):
+            both[:count] = columns[itemsets[row, 0], start : start + count]
             for item in range(1, itemsets.shape[1] - 1):
-                other = columns[itemsets[place, item], start : start + many]
-                for word in range(many):
+                other = columns[itemsets[row, item], start : start + count]
+                for word in range(count):
                     both[word] &= other[word]
-            other = columns[itemsets[place, itemsets.shape[1] - 1], start : start + many]
+            other = columns[itemsets[row, itemsets.shape[1] - 1], start : start + count]
             total = np.uint64(0)
-            for word in range(many):
+            for word in range(count):
                 total += bits_in(both[word] & other[word])
-            out[place] += np.int64(total)
+            out[row] += np.int64(total)
 
 
 def popcount(typing: Any, word: Any) -> Any:
-    """How many bits of a word are set."""
+    """Return the number of set bits of a word."""
 
-    def made(context: Any, build: Any, signature: Any, args: Any) -> Any:
+    def generate(context: Any, build: Any, signature: Any, args: Any) -> Any:
         return build.ctpop(args[0])
 
-    return types.uint64(types.uint64), made
+    return types.uint64(types.uint64), generate
 
 
 bits_in: Any = intrinsic(popcount)

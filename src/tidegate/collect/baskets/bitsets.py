@@ -1,7 +1,7 @@
-"""Reports turned on their side: one bitset for every item, so that a support is an AND and a count of bits.
+"""Transposed reports: one bitset for every item, so that a support is an AND and a count of bits.
 
 Bitsets        a chunk in memory: `item_counts`, `pair_counts`, `counts` of any itemsets
-BitsetFolder   chunks on disk or at any fsspec URL, those of each basket size apart; counted one at a time
+BitsetFolder   chunks on disk or at any fsspec URL, separate for each basket size; counted one at a time
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ class Bitsets:
 
     @classmethod
     def of(cls, rows: Words, *, vocabulary_size: int) -> Bitsets:
-        """Out of reports as rows of words; bits behind the vocabulary (sizes) are left out."""
+        """Return the bitsets of reports as rows of words; bits after the vocabulary (sizes) are left out."""
         whole = -(-len(rows) // 512) * 8  # words: a multiple of eight, the rest zero
         columns = np.zeros((vocabulary_size, whole), np.uint64)
         _kernels.transpose(np.ascontiguousarray(rows), columns)
         return cls(columns, len(rows))
 
     def item_counts(self) -> Ints:
-        """In how many reports each item is."""
+        """Return the number of reports with each item."""
         out = np.zeros(len(self.columns), np.int64)
         _kernels.count_columns(self.columns, out)
         return out
 
     def counts(self, itemsets: Array, *, threads: int = THREADS) -> Ints:
-        """In how many reports all items of each row are; an itemset of no items is in all."""
-        wanted = _itemsets(itemsets, len(self.columns))
-        if not wanted.shape[1]:
-            return np.full(len(wanted), self.reports, np.int64)
+        """Return the number of reports with all items of each row; the empty itemset is in all."""
+        rows = _itemsets(itemsets, len(self.columns))
+        if not rows.shape[1]:
+            return np.full(len(rows), self.reports, np.int64)
 
         def count(first: int, last: int) -> Ints:
-            out = np.zeros(len(wanted), np.int64)
-            _kernels.count_itemsets(self.columns, wanted, first, last, out)
+            out = np.zeros(len(rows), np.int64)
+            _kernels.count_itemsets(self.columns, rows, first, last, out)
             return out
 
         return np.asarray(sum(_over(count, self.columns.shape[1], threads)))
 
     def pair_counts(self, *, threads: int = THREADS) -> Ints:
-        """In how many reports both of any two items are: (items, items), the items' own counts on the diagonal."""
+        """Return the number of reports with both of any two items: (items, items), counts of single items on the diagonal."""
         items = len(self.columns)
         spare = -items % 4
         columns = np.pad(self.columns, ((0, spare), (0, 0))) if spare else self.columns
@@ -71,79 +71,79 @@ class Bitsets:
             _kernels.count_pairs(columns, first, last, out)
             return out
 
-        found = np.triu(sum(_over(count, columns.shape[1], threads)))[:items, :items]
-        return np.asarray(found + np.triu(found, 1).T)
+        upper = np.triu(sum(_over(count, columns.shape[1], threads)))[:items, :items]
+        return np.asarray(upper + np.triu(upper, 1).T)
 
 
 def report_bits(operator: SetOperator) -> int:
-    """How many bits a report has: one for each item and, where sizes are sent in clear, one for each planned size."""
+    """Return the number of bits of a report: one for each item, and one for each planned size if sizes are sent in clear."""
     return operator.vocabulary_size + (len(operator.plans) if operator.needs_size else 0)
 
 
 def _over(count: Any, words: int, threads: int) -> list[Ints]:
-    """A count over parts of the words, side by side: the kernels let go of the interpreter."""
+    """Count over parts of the words in parallel threads: the kernels release the interpreter lock."""
     edges = [words * part // threads // 8 * 8 for part in range(threads)] + [words]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(count, edges[:-1], edges[1:]))
 
 
 def _itemsets(itemsets: Array, items: int) -> Ints:
-    wanted = np.ascontiguousarray(itemsets, np.int64)
-    if wanted.ndim != 2:
-        raise Unsupported("itemsets of one size are rows of item codes.")
-    if wanted.size and not (int(wanted.min()) >= 0 and int(wanted.max()) < items):
-        raise Unsupported(f"item codes from 0 to {items - 1:,} are needed.", "An itemset names an unknown item.")
-    return wanted
+    rows = np.ascontiguousarray(itemsets, np.int64)
+    if rows.ndim != 2:
+        raise Unsupported("Itemsets of one size must be rows of item codes.")
+    if rows.size and not (int(rows.min()) >= 0 and int(rows.max()) < items):
+        raise Unsupported(f"An itemset has an item code outside 0 to {items - 1:,}.", "Use codes of the vocabulary.")
+    return rows
 
 
 class BitsetFolder:
     """Chunks of bitsets in a folder or at any fsspec URL, one file each: `size=3-9f86d081884c7d65-1048576.bits`
-    (the size, a random name, how many reports).
+    (the size, a random name, the number of reports).
 
-    Where an operator sends no sizes all reports are of one kind, 0. Nothing is kept but randomized reports and their
-    number; neither identities nor the order beyond a chunk.
+    If an operator sends no sizes, all reports have size 0. Only randomized reports and their number are stored; neither
+    identities nor the order beyond a chunk.
 
-    Guarantee  Several processes may append at once: every chunk has a random name of its own, so none is written over, and it
-               takes that name when it is whole, so none is counted in part. What was appended while a count runs may be
-               in it or not.
+    Guarantee:
+        Several processes can append at once: every chunk has a random name, so none is overwritten, and it gets that
+        name when it is complete, so none is counted in part. A count may include chunks that were appended meanwhile.
     """
 
-    def __init__(self, place: str, operator: SetOperator) -> None:
+    def __init__(self, url: str, operator: SetOperator) -> None:
         with extra("collect", "Estimating from randomized reports"):
             from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
         self.operator = operator
-        self._files, self._root = url_to_fs(place)
+        self._files, self._root = url_to_fs(url)
         self._files.makedirs(self._root, exist_ok=True)
         about = {"items": operator.vocabulary_size, "sizes": list(operator.sizes) if operator.needs_size else []}
         if not self._files.exists(f"{self._root}/{ABOUT}"):
             self._files.pipe(f"{self._root}/{ABOUT}", json.dumps(about).encode())
         elif json.loads(self._files.cat(f"{self._root}/{ABOUT}")) != about:
-            raise Unsupported("these bitsets belong to another operator.", "Name an empty folder.")
+            raise Unsupported("These bitsets belong to another operator.", "Use an empty folder.")
 
     def append(self, rows: Words) -> None:
-        """Add randomized reports as rows of words, as `randomize_baskets` makes them."""
+        """Add randomized reports as rows of words."""
         for size, part in self._by_size(rows):
             for start in range(0, len(part), CHUNK):
-                made = Bitsets.of(part[start : start + CHUNK], vocabulary_size=self.operator.vocabulary_size)
-                name = f"size={size}-{secrets.token_hex(8)}-{made.reports}.bits"
-                self._files.pipe_file(f"{self._root}/.{name}", made.columns.astype("<u8").tobytes())
+                bitsets = Bitsets.of(part[start : start + CHUNK], vocabulary_size=self.operator.vocabulary_size)
+                name = f"size={size}-{secrets.token_hex(8)}-{bitsets.reports}.bits"
+                self._files.pipe_file(f"{self._root}/.{name}", bitsets.columns.astype("<u8").tobytes())
                 self._files.mv(f"{self._root}/.{name}", f"{self._root}/{name}")
 
     def counters(self) -> dict[int, StoredBitsets]:
-        """What is counted together: one for every size that was told, else one under 0."""
+        """Return one counter for every size that was sent, or one for size 0 if sizes are not sent."""
         kinds = self.operator.sizes if self.operator.needs_size else (0,)
         return {size: StoredBitsets(self, size) for size in kinds if self._names(size)}
 
     def chunks(self, size: int) -> Iterator[Bitsets]:
-        """The chunks of a size, one at a time."""
+        """Yield the chunks of a size."""
         for name in self._names(size):
             reports = int(name.rsplit("-", 1)[1].removesuffix(".bits"))
             words = np.frombuffer(self._files.cat(name), "<u8").reshape(self.operator.vocabulary_size, -1)
             yield Bitsets(words.astype(np.uint64, copy=False), reports)
 
     def reports(self, size: int) -> int:
-        """How many reports of a size there are, from the files' names."""
+        """Return the number of reports of a size, from the file names."""
         return sum(int(name.rsplit("-", 1)[1].removesuffix(".bits")) for name in self._names(size))
 
     def _names(self, size: int) -> list[str]:
@@ -152,14 +152,14 @@ class BitsetFolder:
 
     def _by_size(self, rows: Words) -> Iterator[tuple[int, Words]]:
         if rows.shape[1] * 64 < report_bits(self.operator):
-            raise Unsupported(f"a report of this operator has {report_bits(self.operator):,} bits.")
+            raise Unsupported(f"A report of this operator needs {report_bits(self.operator):,} bits.")
         if not self.operator.needs_size:
             yield 0, rows
             return
-        for place, size in enumerate(self.operator.sizes, self.operator.vocabulary_size):
-            told = rows[:, place // 64] >> np.uint64(place % 64) & np.uint64(1)
-            if told.any():
-                yield size, rows[told.astype(bool)]
+        for bit, size in enumerate(self.operator.sizes, self.operator.vocabulary_size):
+            has_size = rows[:, bit // 64] >> np.uint64(bit % 64) & np.uint64(1)
+            if has_size.any():
+                yield size, rows[has_size.astype(bool)]
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,13 @@ class StoredBitsets:
         return self.folder.reports(self.size)
 
     def counts(self, itemsets: Array) -> Ints:
-        """In how many reports all items of each row are."""
+        """Return the number of reports with all items of each row."""
         return np.asarray(sum(chunk.counts(itemsets) for chunk in self.folder.chunks(self.size)))
 
     def item_counts(self) -> Ints:
-        """In how many reports each item is."""
+        """Return the number of reports with each item."""
         return np.asarray(sum(chunk.item_counts() for chunk in self.folder.chunks(self.size)))
 
     def pair_counts(self) -> Ints:
-        """In how many reports both of any two items are."""
+        """Return the number of reports with both of any two items."""
         return np.asarray(sum(chunk.pair_counts() for chunk in self.folder.chunks(self.size)))

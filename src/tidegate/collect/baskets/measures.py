@@ -1,7 +1,7 @@
-"""All measures of one report of a basket, side by side: local losses, breaches by itemset, and what is told of one item.
+"""All measures of one report of a basket: local losses, breaches by itemset, and the information about one item.
 
-An interval is not among them: items have no order. Entropy is that of one item, in the basket or not; of whole baskets it
-would need the probability of each of them. Breaches rest on maximum supports, which say what is known beforehand.
+There is no interval, because items have no order. Entropy is that of one item, in the basket or not; of whole baskets it
+would need the probability of each. Breaches depend on maximum supports, which state the prior knowledge.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PATTERNS = ("visible", "absent", "mixed")
 
 @dataclass(frozen=True)
 class ItemsetBreach:
-    """Of itemsets of so many items: how probable one of them is before, and at most after looks of each pattern (None: no such look)."""
+    """The probability of an itemset before a report, and at most after it by pattern (None: impossible)."""
 
     items: int
     before: float
@@ -45,7 +45,7 @@ class BasketMeasures:
     loss       ratios between any two baskets of this size, and between two with one item replaced
     stays      the chance that an item of the basket is seen        comes   that another one is
     entropy    of the likeliest item, in the basket or not, by whether it is seen
-    limit      what anything held for 5% likely becomes at most, whatever is known beforehand
+    limit      the highest probability that anything of prior probability 5% can reach, for any prior
     """
 
     plan: SizePlan
@@ -59,12 +59,14 @@ class BasketMeasures:
 
     @property
     def worst(self) -> float:
-        """The most probable that an item becomes by any look."""
-        return max(one for row in self.breaches for one in (row.visible, row.absent, row.mixed) if one is not None)
+        """The highest probability that an item can reach by any look."""
+        return max(
+            after for row in self.breaches for after in (row.visible, row.absent, row.mixed) if after is not None
+        )
 
     @property
     def seen(self) -> float:
-        """The factor on the odds of an item that is seen: at most this."""
+        """The largest factor on the odds of an item that is seen."""
         return math.inf if not self.comes else float(self.stays / self.comes)
 
     @property
@@ -73,7 +75,7 @@ class BasketMeasures:
         return math.inf if self.comes == 1 else float((1 - self.stays) / (1 - self.comes))
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON; null is without limit, or a look that cannot be."""
+        """Return JSON values; null is unlimited, or an impossible look."""
         return {
             "size": self.plan.size,
             "keep": [str(chance) for chance in self.plan.keep],
@@ -102,27 +104,27 @@ class BasketMeasures:
 def measure_baskets(
     plan: SizePlan, maximum: Sequence[Fraction], *, vocabulary_size: int | None = None
 ) -> BasketMeasures:
-    """The measures of one plan, where 0, 1, 2, .. items together have at most these supports in baskets of its size."""
+    """Return the measures of one plan, if 0, 1, 2, .. items together have at most these supports in baskets of its size."""
     supports = baskets.from_maximum(baskets.extend_maximum(maximum, plan.size))
     if any(sum(partial) == 0 for partial in supports):
-        raise Infeasible("no basket can have these supports.", "Give supports above 0 that do not rise.")
+        raise Infeasible("No basket can have these supports.", "State supports above 0 that do not rise.")
     loss = baskets.local_loss(plan.keep, plan.insert, vocabulary=vocabulary_size)
     stays = sum((j * chance for j, chance in enumerate(plan.keep)), Fraction(0)) / plan.size
     prior = Fraction(maximum[1])
     channel = np.array([[1 - plan.insert, 1 - stays], [plan.insert, stays]], float)
     entropy = entropy_privacy(channel, np.array([1 - prior, prior], float))
     limit = posterior_limit(UNLIKELY, gamma=_ratio(loss.any_two))
-    found = baskets.breaches(plan.keep, plan.insert, supports)
-    rows = tuple(_row(found, items, supports[items]) for items in range(1, plan.size + 1))
+    breaches = baskets.breaches(plan.keep, plan.insert, supports)
+    rows = tuple(_row(breaches, items, supports[items]) for items in range(1, plan.size + 1))
     return BasketMeasures(plan, loss, stays, plan.insert, prior, entropy, limit, rows)
 
 
-def _row(found: Sequence[baskets.Breach], items: int, partial: Sequence[Fraction]) -> ItemsetBreach:
+def _row(breaches: Sequence[baskets.Breach], items: int, partial: Sequence[Fraction]) -> ItemsetBreach:
     most: dict[str, float | None] = dict.fromkeys(PATTERNS)
-    for one in found:
-        if one.look.items == items:
-            pattern = "visible" if one.look.seen == items else "absent" if one.look.seen == 0 else "mixed"
-            most[pattern] = max(most[pattern] or 0.0, float(one.after))
+    for breach in breaches:
+        if breach.look.items == items:
+            pattern = "visible" if breach.look.seen == items else "absent" if breach.look.seen == 0 else "mixed"
+            most[pattern] = max(most[pattern] or 0.0, float(breach.after))
     return ItemsetBreach(items, float(baskets.prior(partial)), **most)
 
 

@@ -1,16 +1,15 @@
-"""Kept itemsets, level by level, and the next ones to look at: those all of whose parts were kept.
+"""Frequent itemsets by Apriori, from true baskets or from estimates with errors.
 
-Every kept itemset has one number: the place of all but its last item among the kept ones a size below, and that item.
-Numbers ascend with the itemsets, so looking one up is a search for each of its items, whatever its size.
+A source returns the number of baskets and the support of each itemset with its standard error. True data has no error,
+and the search is the usual one. With randomized data, an itemset is reported if its estimate reaches the minimum
+support, and retained as a part of larger ones if it comes within `slack` standard errors of it. Raw estimates are used,
+even below zero, because clipping would bias later results.
 
-Frequent itemsets by Apriori, from true baskets or from estimates with errors.
+`Lattice` stores the retained itemsets by size. Each has one number: the index of all but its last item among the itemsets
+one size below, combined with that item. Numbers ascend with the itemsets, so a lookup is one search for each item.
 
-A source says how many baskets there are and what support each itemset has, with its standard error. True data has no
-error and the search is the usual one. Of randomized data an itemset is reported where its estimate reaches the least
-support, and kept as a part of larger ones where it comes within `slack` standard errors of it; the raw estimates are
-used, below zero or not, since cutting them off would bias what is built on them.
-
-Reference  Agrawal, Srikant 1994 (Apriori); Evfimievski, Srikant, Agrawal, Gehrke 2002 (lowered thresholds).
+Reference:
+    Agrawal, Srikant 1994 (Apriori); Evfimievski, Srikant, Agrawal, Gehrke 2002 (lowered thresholds).
 """
 
 from __future__ import annotations
@@ -35,47 +34,47 @@ class Lattice:
         self._numbers: list[Ints] = []
 
     def add(self, itemsets: Ints) -> None:
-        """The kept itemsets of the next size."""
+        """Add the retained itemsets of the next size."""
         prefix = self.find(itemsets[:, :-1])
         self._numbers.append(prefix * self.vocabulary_size + itemsets[:, -1])
         self.levels.append(itemsets)
 
     def find(self, itemsets: Ints) -> Ints:
-        """The place of every itemset among the kept ones of its size; -1 where it is not one."""
-        place = np.zeros(itemsets.shape[0], np.int64)
+        """Return the index of every itemset among the retained ones of its size; -1 if it is not one."""
+        index = np.zeros(itemsets.shape[0], np.int64)
         for depth in range(itemsets.shape[1]):
             numbers = self._numbers[depth]
             if not numbers.size:
                 return np.full(itemsets.shape[0], -1, np.int64)
-            wanted = place * self.vocabulary_size + itemsets[:, depth]
-            found = np.minimum(np.searchsorted(numbers, wanted), numbers.size - 1)
-            place = np.where((place >= 0) & (numbers[found] == wanted), found, -1)
-        return place
+            numbers_to_find = index * self.vocabulary_size + itemsets[:, depth]
+            candidates = np.minimum(np.searchsorted(numbers, numbers_to_find), numbers.size - 1)
+            index = np.where((index >= 0) & (numbers[candidates] == numbers_to_find), candidates, -1)
+        return index
 
     def following(self, most: int) -> Ints | None:
-        """The itemsets of the next size all of whose parts were kept; None where more than `most` would be tried."""
+        """Return the itemsets of the next size whose parts were all retained; None if more than `most` would be tried."""
         if not self.levels:
             return np.arange(self.vocabulary_size)[:, None]
-        kept = self.levels[-1]
-        after = _after(kept)
+        itemsets = self.levels[-1]
+        after = _after(itemsets)
         if int(after.sum()) > most:
             return None
         first = np.repeat(np.arange(after.size), after)
         second = first + 1 + np.arange(first.size) - np.repeat(np.cumsum(after) - after, after)
-        joined = np.column_stack([kept[first], kept[second, -1]])
-        for left_out in range(joined.shape[1] - 2):  # the two that were joined are kept ones
+        joined = np.column_stack([itemsets[first], itemsets[second, -1]])
+        for left_out in range(joined.shape[1] - 2):  # the two joined itemsets are retained ones
             joined = joined[self.find(np.delete(joined, left_out, axis=1)) >= 0]
         return joined
 
 
 def _after(itemsets: Ints) -> Ints:
-    """How many of the following itemsets differ from each in the last item alone."""
-    many = itemsets.shape[0]
-    if not many:
+    """Return how many of the following itemsets differ from each only in the last item."""
+    count = itemsets.shape[0]
+    if not count:
         return np.zeros(0, np.int64)
     new = np.append(True, (itemsets[1:, :-1] != itemsets[:-1, :-1]).any(axis=1))
-    ends = np.append(np.flatnonzero(new)[1:], many)[np.cumsum(new) - 1]
-    return np.asarray(ends - np.arange(many) - 1)
+    ends = np.append(np.flatnonzero(new)[1:], count)[np.cumsum(new) - 1]
+    return np.asarray(ends - np.arange(count) - 1)
 
 
 PROBE = 64
@@ -83,23 +82,23 @@ MOST_CANDIDATES = 5_000_000
 
 
 class Supports(Protocol):
-    """What a miner asks of its data."""
+    """A source of supports for `mine`."""
 
     @property
     def transactions(self) -> int:
-        """How many baskets there are."""
+        """The number of baskets."""
 
     @property
     def vocabulary_size(self) -> int:
-        """Items are codes from 0 to this less one."""
+        """The number of items; their codes start at 0."""
 
     def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
-        """The support of every row of item codes (ascending) as a share of all baskets, and its standard error."""
+        """Return the support of every row of ascending item codes as a share of all baskets, and its standard error."""
 
 
 @dataclass(frozen=True)
 class Frequent:
-    """An itemset with its estimated support and standard error (0 where the data is true)."""
+    """An itemset with its estimated support and standard error (0 for true data)."""
 
     items: tuple[int, ...]
     support: float
@@ -111,7 +110,7 @@ class Frequent:
 
 @dataclass(frozen=True)
 class Level:
-    """The itemsets of one size that were kept, in lexicographic order, and how many were looked at."""
+    """The retained itemsets of one size in lexicographic order, and the number of candidates."""
 
     itemsets: Ints
     supports: Floats
@@ -140,7 +139,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Mined:
-    """What was found, level by level, and why the search stopped before its end (None where it did not)."""
+    """The result of a search by level, and why it stopped early (None if it did not)."""
 
     transactions: int
     min_support: float
@@ -149,7 +148,7 @@ class Mined:
     stopped: str | None = None
 
     def frequent(self, size: int | None = None) -> Iterator[Frequent]:
-        """The itemsets whose estimate reaches the least support, of one size or of all."""
+        """Yield the itemsets whose estimate reaches the minimum support, of one size or of all."""
         for level in self.levels:
             if size in (None, level.size):
                 for row in np.flatnonzero(level.supports >= self.min_support):
@@ -158,7 +157,7 @@ class Mined:
 
     @property
     def by_size(self) -> tuple[int, ...]:
-        """How many frequent itemsets of 1, 2, ... items there are."""
+        """The numbers of frequent itemsets of 1, 2, ... items."""
         return tuple(int((level.supports >= self.min_support).sum()) for level in self.levels)
 
     def to_dict(self) -> dict[str, Any]:
@@ -169,7 +168,7 @@ class Mined:
             "by_size": list(self.by_size),
             "candidates": [level.candidates for level in self.levels],
             "error": [level.error for level in self.levels],
-            "itemsets": [one.to_dict() for one in self.frequent()],
+            "itemsets": [itemset.to_dict() for itemset in self.frequent()],
             "stopped": self.stopped,
         }
 
@@ -182,13 +181,14 @@ def mine(
     largest: int | None = None,
     most_candidates: int = MOST_CANDIDATES,
 ) -> Mined:
-    """All itemsets with a support of at least `min_support` (a share), as far as the errors let them be told.
+    """Return all itemsets with a support of at least `min_support` (a share), as far as the errors allow.
 
-    Needs      A search stops before a size whose standard error is above half the least support: there the lowered
-               threshold lets nearly everything through and what is reported is mostly chance.
+    Needs:
+        A search stops before a size whose standard error is above half the minimum support: there the lowered
+        threshold accepts nearly every candidate, and the result is mostly chance.
     """
     if not 0 < min_support <= 1 or not 0 <= slack < math.inf or (largest is not None and largest < 1):
-        raise Unsupported("mining needs a least support above 0 and up to 1, a slack of 0 or more, sizes of 1 or more.")
+        raise Unsupported("`min_support` must be above 0 and at most 1, `slack` 0 or more, and `largest` 1 or more.")
     levels: list[Level] = []
     lattice, stopped = Lattice(source.vocabulary_size), None
     while largest is None or len(levels) < largest:
@@ -213,29 +213,31 @@ def _kept(source: Supports, candidates: Ints, min_support: float, slack: float) 
 
 
 def _swamped(source: Supports, candidates: Ints | None, min_support: float) -> str | None:
-    """Why itemsets of this size cannot be told from chance, judged by a few of them before all are counted."""
+    """Return why itemsets of this size cannot be distinguished from chance, judged by a sample of them."""
     if candidates is None:
         return None
-    few, many = (
+    sample, size = (
         candidates[np.unique(np.linspace(0, candidates.shape[0] - 1, PROBE).astype(np.int64))],
         candidates.shape[1],
     )
     try:
-        error = float(np.median(source.count(few)[1]))
-    except Unsupported as refused:  # the operator leaves nothing of so many items: smaller ones were found all the same
-        if many == 1:
+        error = float(np.median(source.count(sample)[1]))
+    except Unsupported as refused:  # this operator shows no itemsets of this size; smaller ones are still valid
+        if size == 1:
             raise
-        return f"Itemsets of {many} were not looked for: {refused.what} {refused.do}"
+        return f"Itemsets of {size} were not searched: {refused.what} {refused.do}"
     if error <= min_support / 2:
         return None
     return (
-        f"Itemsets of {many} were not looked for: their support has a standard error of {100 * error:.3g}%, more than half "
-        f"of the least support of {100 * min_support:.3g}%, and nearly all of {candidates.shape[0]:,} candidates would pass. "
-        "Ask for a larger support, more reports, or less noise."
+        f"Itemsets of {size} were not searched: their support has a standard error of {100 * error:.3g}%, more than half "
+        f"of the minimum support of {100 * min_support:.3g}%, and nearly all of {candidates.shape[0]:,} candidates would pass. "
+        "Use a larger minimum support, more reports, or less noise."
     )
 
 
 def _too_many(size: int, most: int, candidates: Ints | None) -> str | None:
     if candidates is not None:
         return None
-    return f"Itemsets of {size} were not looked for: more than {most:,} are candidates. Ask for a larger support."
+    return (
+        f"Itemsets of {size} were not searched: there are more than {most:,} candidates. Use a larger minimum support."
+    )

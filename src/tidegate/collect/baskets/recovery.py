@@ -1,20 +1,25 @@
 """Supports of randomized baskets as a source for `mine`: estimates, standard errors and covariances.
 
-Reports of baskets that followed one plan are counted together: `counters` has one for every size that was told. A
-counter says in how many of its reports all items of an itemset are seen (an AND of bitsets); from the counts of all parts
-of an itemset follow those of reports that show exactly 0 .. k of its items, and from these the true support.
+Reports of baskets that followed one plan are counted together: `counters` has one for every size that was sent. A
+counter returns in how many of its reports all items of an itemset are seen (an AND of bitsets). The counts of all parts
+of an itemset give those of reports that show exactly 0 .. k of its items, and these give the true support.
 
 True supports from randomized reports: unbiased, with their variances, over baskets of several sizes.
 
-Reports come as counts by how many items of the itemset they show (`seen`, 0 .. k), one array for each group of baskets that
-followed one plan. Several itemsets are handled at once: counts are arrays (..., k + 1). `partial_counts` makes them from what
-ANDs of bitsets count.
+Reports are counted by how many items of the itemset they show (`seen`, 0 .. k), one array for each group of baskets that
+followed one plan. Several itemsets are handled at once: counts are arrays (..., k + 1). `partial_counts` computes them
+from counts of ANDs of bitsets.
 
-Guarantee  Given the true baskets, the expectation of `estimate` is the true support and that of `variance` its variance. Baskets
-           smaller than the itemset cannot hold it: they add exactly 0 to the support, and count in the total.
-           Baskets that were cut to `fixed` items count as what was left of them: see brackets.py.
-Needs      Plans that leave something to see of k items together; else it is refused (`transitions.singular`).
-Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002, Statements 3 and 4.
+Guarantee:
+    Given the true baskets, the expectation of `estimate` is the true support and that of `variance` its variance. Baskets
+    smaller than the itemset cannot hold it: they add exactly 0 to the support, and count in the total.
+    Baskets that were cut to `fixed` items count with their remaining items: see `Cut` in rules.py.
+
+Needs:
+    Plans that keep some information about k items together; others are refused (`transitions.singular`).
+
+Reference:
+    Evfimievski, Srikant, Agrawal, Gehrke 2002, Statements 3 and 4.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from tidegate.collect.baskets import transitions
 from tidegate.errors import Unsupported
 from tidegate.operators.basket_plans import SetOperator
 
-MANY_PAIRS = 5_000  # from here on all pairs are counted at once, if the counter can
+MANY_PAIRS = 5_000  # above this number, all pairs are counted at once if the counter can
 
 
 class Counter(Protocol):
@@ -42,24 +47,25 @@ class Counter(Protocol):
 
     @property
     def reports(self) -> int:
-        """How many there are."""
+        """The number of reports."""
 
     def counts(self, itemsets: Ints) -> Ints:
-        """In how many of them all items of each row are seen."""
+        """Return the number of reports that show all items of each row."""
 
 
 @runtime_checkable
 class PairCounter(Counter, Protocol):
-    """A counter that knows a faster way to count all pairs at once than one after the other."""
+    """A counter with a faster way to count all pairs at once."""
 
     def pair_counts(self) -> Ints:
-        """In how many reports any two items are: (items, items), symmetric."""
+        """Return the number of reports with any two items: (items, items), symmetric."""
 
 
 class RandomizedSupports:
     """Estimated supports over all baskets, from reports counted by the size of the basket.
 
-    Guarantee  Given the true baskets, every estimate is unbiased (recovery.py), unless baskets were cut (brackets.py).
+    Guarantee:
+        Given the true baskets, every estimate is unbiased (recovery.py), unless baskets were cut (`Cut` in rules.py).
     """
 
     def __init__(self, operator: SetOperator, counters: Mapping[int, Counter]) -> None:
@@ -68,32 +74,32 @@ class RandomizedSupports:
         self.transactions = sum(counter.reports for counter in self.counters.values())
         self.vocabulary_size = operator.vocabulary_size
         if not self.transactions:
-            raise Unsupported("there is no report to mine.", "Collect some first.")
+            raise Unsupported("There is no report to mine.", "Collect reports first.")
 
     def count(self, itemsets: Ints) -> tuple[Floats, Floats]:
-        """The estimated support of every row of item codes, and its standard error."""
+        """Return the estimated support of every row of item codes, and its standard error."""
         sums = {size: _subset_sums(counter, itemsets) for size, counter in self._holding(itemsets.shape[1])}
         if not sums:
             return np.zeros(itemsets.shape[0]), np.zeros(itemsets.shape[0])
-        found = recover_subsets(self.operator, sums, total=self.transactions)
-        return found.estimate, found.standard_error
+        supports = recover_subsets(self.operator, sums, total=self.transactions)
+        return supports.estimate, supports.standard_error
 
     def covariance(self, parts: Ints, wholes: Ints) -> Floats:
-        """Cov of two estimated supports given the baskets, row by row, of an itemset and one that contains it.
+        """Return Cov of two estimated supports given the baskets, row by row, of an itemset and one that contains it.
 
         One report that shows a items of the part and b of the rest adds w_part[a] to the one estimate and w_whole[a + b] to
-        the other; the mean of their product, less that of w_whole (whose truth lies inside the other's), is unbiased.
+        the other; the mean of their product, less that of w_whole (whose baskets are among the other's), is unbiased.
         """
         total = np.zeros(parts.shape[0])
         for size, counter in self._holding(wholes.shape[1]):
-            part, whole = (self._weights(size, one.shape[1]) for one in (parts, wholes))
+            part, whole = (self._weights(size, itemsets.shape[1]) for itemsets in (parts, wholes))
             seen = _joint_counts(counter, parts, _rest(parts, wholes))  # (rows, a, b)
             both = whole[np.add.outer(np.arange(seen.shape[1]), np.arange(seen.shape[2]))]
             total += (seen * (both * (part[:, None] - 1))).sum(axis=(1, 2))
         return total / self.transactions**2
 
     def _holding(self, items: int) -> Iterator[tuple[int, Counter]]:
-        """The sizes whose baskets can hold so many items; others add exactly nothing."""
+        """Yield the sizes whose baskets can contain this many items; others add exactly 0."""
         for size, counter in self.counters.items():
             planned = size if self.operator.fixed is None else self.operator.fixed
             if self.operator.flip is not None or planned >= items:
@@ -116,12 +122,12 @@ def _subset_sums(counter: Counter, itemsets: Ints) -> Floats:
 
 
 def _once(counter: Counter, itemsets: Ints) -> Ints:
-    """Counts of rows, each different one counted once."""
-    different, place = np.unique(itemsets, axis=0, return_inverse=True)
+    """Return the counts of rows; repeated rows are counted once."""
+    different, index = np.unique(itemsets, axis=0, return_inverse=True)
     if different.shape[1] == 2 and different.shape[0] > MANY_PAIRS and isinstance(counter, PairCounter):
-        found: Ints = counter.pair_counts()[itemsets[:, 0], itemsets[:, 1]]
-        return found
-    counted: Ints = counter.counts(np.ascontiguousarray(different))[place.ravel()]
+        pairs: Ints = counter.pair_counts()[itemsets[:, 0], itemsets[:, 1]]
+        return pairs
+    counted: Ints = counter.counts(np.ascontiguousarray(different))[index.ravel()]
     return counted
 
 
@@ -135,23 +141,23 @@ def _joint_counts(counter: Counter, parts: Ints, rest: Ints) -> Floats:
     sums = np.zeros((parts.shape[0], parts.shape[1] + 1, rest.shape[1] + 1))
     for a in range(parts.shape[1] + 1):
         for b in range(rest.shape[1] + 1):
-            for one in combinations(range(parts.shape[1]), a):
-                for other in combinations(range(rest.shape[1]), b):
-                    chosen = np.sort(np.hstack([parts[:, one], rest[:, other]]), axis=1)
+            for from_part in combinations(range(parts.shape[1]), a):
+                for from_rest in combinations(range(rest.shape[1]), b):
+                    chosen = np.sort(np.hstack([parts[:, from_part], rest[:, from_rest]]), axis=1)
                     sums[:, a, b] += _once(counter, chosen) if a + b else counter.reports
     return partial_counts(np.swapaxes(partial_counts(sums), 1, 2)).swapaxes(1, 2)
 
 
 @dataclass(frozen=True)
 class Supports:
-    """Estimated shares of baskets that hold an itemset, raw: unbiased, so that they may lie below 0 or above 1."""
+    """Estimated shares of baskets that contain an itemset. They are unbiased, so they can be below 0 or above 1."""
 
     estimate: Floats
     variance: Floats
 
     @property
     def standard_error(self) -> Floats:
-        """The square root of the variance (of an estimated variance below 0: 0)."""
+        """The square root of the variance; 0 if the estimated variance is below 0."""
         return np.asarray(np.sqrt(np.maximum(self.variance, 0)))
 
     @property
@@ -162,14 +168,14 @@ class Supports:
 
 @dataclass(frozen=True)
 class Partials:
-    """Shares of baskets that hold exactly 0 .. k of the items, with the covariance of their estimates."""
+    """Shares of baskets that contain exactly 0 .. k of the items, with the covariance of their estimates."""
 
     estimate: Floats  # (k + 1,)
     covariance: Floats  # (k + 1, k + 1)
 
 
 def channel(operator: SetOperator, size: int, items: int) -> tuple[tuple[Any, ...], Fraction]:
-    """The moments and the insertion of the plan that baskets of this size follow: exact, up to so many items."""
+    """Return the exact moments, up to this many items, and the insertion rate of the plan for baskets of this size."""
     if operator.flip is not None:  # the same for every size, also where the size is not known
         return transitions.flip_moments(operator.flip[0], items), operator.flip[1]
     plan = operator.plan(size)
@@ -177,7 +183,7 @@ def channel(operator: SetOperator, size: int, items: int) -> tuple[tuple[Any, ..
 
 
 def partial_counts(subsets: ArrayLike) -> Floats:
-    """Counts of reports that show exactly 0 .. k of the items, from counts of reports that show subsets.
+    """Return counts of reports that show exactly 0 .. k of the items, from counts of reports that show subsets.
 
     `subsets` (..., k + 1): the number of reports, then for i = 1 .. k the counts of all i-subsets added up.
     """
@@ -191,10 +197,10 @@ def _exactly(items: int) -> Floats:
 
 
 def recover(operator: SetOperator, counts: Mapping[int, ArrayLike], *, total: int | None = None) -> Supports:
-    """The supports of itemsets of k items over all baskets, from counts (..., k + 1) by the baskets' sizes.
+    """Return the supports of itemsets of k items over all baskets, from counts (..., k + 1) by basket size.
 
-    `total` is the number of all baskets, where some sizes were not counted because they cannot hold k items. A flip tells
-    no size: give all its reports under any one size.
+    `total` is the number of all baskets, if some sizes were not counted because they cannot contain k items. A flip
+    sends no size: pass all its reports under any single size.
     """
     arrays = {size: np.asarray(array, dtype=np.float64) for size, array in counts.items()}
     items = _itemset_size(arrays)
@@ -211,7 +217,7 @@ def recover(operator: SetOperator, counts: Mapping[int, ArrayLike], *, total: in
 
 
 def recover_subsets(operator: SetOperator, subsets: Mapping[int, ArrayLike], *, total: int | None = None) -> Supports:
-    """As `recover`, from counts of subsets (see `partial_counts`) by the baskets' sizes."""
+    """Return the same as `recover`, from counts of subsets (see `partial_counts`) by basket size."""
     return recover(operator, {size: partial_counts(array) for size, array in subsets.items()}, total=total)
 
 
@@ -221,14 +227,14 @@ def _planned(operator: SetOperator, size: int) -> int:
 
 def _weights(operator: SetOperator, size: int, items: int) -> Floats:
     phi, insert = channel(operator, size, items)
-    return np.array([float(one) for one in transitions.support_weights(phi, insert, items)])
+    return np.array([float(weight) for weight in transitions.support_weights(phi, insert, items)])
 
 
 def _itemset_size(arrays: Mapping[int, Floats]) -> int:
     lengths = {array.shape[-1] for array in arrays.values()}
     if len(lengths) != 1 or min(lengths) < 2:
         raise Unsupported(
-            "for an itemset of k items every size needs k + 1 counts: of reports that show 0 .. k of them."
+            "An itemset of k items needs k + 1 counts for every size: of reports that show 0 .. k of its items."
         )
     return int(lengths.pop()) - 1
 
@@ -236,31 +242,31 @@ def _itemset_size(arrays: Mapping[int, Floats]) -> int:
 def _whole(arrays: Mapping[int, Floats]) -> float:
     whole = sum(np.max(array.sum(axis=-1)) for array in arrays.values())
     if whole <= 0:
-        raise Unsupported("no report was counted; a support needs at least one.")
+        raise Unsupported("No report was counted. A support needs at least one report.")
     return float(whole)
 
 
 def recover_partials(operator: SetOperator, size: int, counts: ArrayLike) -> Partials:
-    """All partial supports of one itemset in the baskets of one size, and the unbiased estimate of their covariance."""
+    """Return all partial supports of one itemset in baskets of one size, and an unbiased estimate of their covariance."""
     array = np.asarray(counts, dtype=np.float64)
     phi, insert = channel(operator, size, array.size - 1)
-    inverse = np.array([[float(one) for one in row] for row in transitions.inverse(phi, insert, array.size - 1)])
+    inverse = np.array([[float(value) for value in row] for row in transitions.inverse(phi, insert, array.size - 1)])
     estimate = inverse @ (array / array.sum())
     return Partials(estimate, covariance(phi, insert, estimate) / array.sum())
 
 
 def covariance(phi: Sequence[Any], insert: Any, partials: ArrayLike) -> Floats:
-    """N times the covariance of the estimated partial supports: sum over l of s_l Q (diag(P_l) - P_l P_l') Q'."""
+    """Return N times the covariance of the estimated partial supports: sum over l of s_l Q (diag(P_l) - P_l P_l') Q'."""
     shares = np.asarray(partials, dtype=np.float64)
     items = shares.size - 1
     seen = transitions.matrix(phi, insert, items)
-    inverse = np.array([[float(one) for one in row] for row in transitions.inverse(phi, insert, items)])
+    inverse = np.array([[float(value) for value in row] for row in transitions.inverse(phi, insert, items)])
     spread = np.diag(seen @ shares) - (seen * shares) @ seen.T
     return np.asarray(inverse @ spread @ inverse.T)
 
 
 def support_variance(phi: Sequence[Any], insert: Any, partials: Sequence[Any]) -> Any:
-    """N times the variance of an estimated support, given the true partial supports: exact where they are.
+    """Return N times the variance of an estimated support, given the true partial supports: exact if they are.
 
     sum over l of s_l v^(k - l) d_l / c_k^2 - s_k, where v = insert (1 - insert) is what an item that is not there adds and
     d_l = E prod (y_a - insert)^2 over l items that are.
@@ -282,10 +288,10 @@ def squares(phi: Sequence[Any], insert: Any, present: int) -> Any:
 
 
 def project(supports: Mapping[tuple[int, ...], float]) -> dict[tuple[int, ...], float]:
-    """Estimates for display: from 0 to 1, and no itemset above one of its subsets.
+    """Return estimates for display: from 0 to 1, and no itemset above one of its subsets.
 
     Each is the middle between the highest of its supersets and the lowest of its subsets, itself included, which is an isotonic
-    regression in the largest deviation: no monotone values are closer to the estimates at the worst place.
+    regression in the largest deviation: no monotone values are closer to the estimates in the worst case.
     """
     clipped = {items: min(1.0, max(0.0, value)) for items, value in supports.items()}
     above, below = dict(clipped), dict(clipped)
@@ -298,5 +304,5 @@ def project(supports: Mapping[tuple[int, ...], float]) -> dict[tuple[int, ...], 
 
 
 def _known_subsets(items: tuple[int, ...], known: Mapping[tuple[int, ...], float]) -> list[tuple[int, ...]]:
-    """All smaller subsets that were estimated: those in between may be missing."""
+    """Return all estimated smaller subsets; some can be missing."""
     return [part for size in range(1, len(items)) for part in combinations(items, size) if part in known]

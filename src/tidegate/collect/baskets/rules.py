@@ -1,16 +1,17 @@
-"""Association rules of mined itemsets: who has these items also has those, how surely, and how well that is known.
+"""Association rules of mined itemsets, with confidences and their standard errors.
 
 The confidence of A -> B is c = s(A and B) / s(A). Its error is that of a ratio to first order (delta method):
 
     var(c) = (var(s_AB) - 2 c cov(s_AB, s_A) + c**2 var(s_A)) / s_A**2
 
-which holds where s_A is many standard errors above zero; a rule whose s_A is not (`LEAST_ERRORS`) is left out. The
-covariance is asked of the source, since both supports come from the same reports. A source that does not know it gets the
-largest error that any covariance allows: (err(s_AB) + c err(s_A)) / s_A.
+which holds if s_A is many standard errors above zero; other rules are left out (`LEAST_ERRORS`). The source provides the
+covariance, because both supports come from the same reports. Without it, the error is the largest that any covariance
+allows: (err(s_AB) + c err(s_A)) / s_A.
 
-Reference  Agrawal, Imielinski, Swami 1993 (rules); the errors are our own addition.
+Reference:
+    Agrawal, Imielinski, Swami 1993 (rules); the errors are our own addition.
 
-The baskets of a survey: its reports of one question, turned on their side, as a source for `mine` and `rules`.
+The source of a survey's baskets for `mine` and `rules` is its transposed reports of one question.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ SURE = 1.959963984540054  # standard errors of a 95% interval
 
 @runtime_checkable
 class Covariances(Protocol):
-    """A source that also knows how the errors of two supports go together."""
+    """A source that also knows the covariance of two supports."""
 
     def covariance(self, parts: Ints, wholes: Ints) -> Floats:
-        """Cov of the estimated supports, row by row: of itemsets, and of itemsets that contain them."""
+        """Return Cov of the estimated supports, row by row: of itemsets, and of itemsets that contain them."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`given` -> `then`, by the raw estimates: a confidence may come out above 1 by chance (`shown` is cut off there)."""
+    """`given` -> `then`, by the raw estimates: a confidence can exceed 1 by chance (`shown` is clipped)."""
 
     given: tuple[int, ...]
     then: tuple[int, ...]
@@ -90,16 +91,16 @@ class Rule:
 
 
 def rules(mined: Mined, *, min_confidence: float, source: Any = None) -> list[Rule]:
-    """The rules of all frequent itemsets whose confidence reaches `min_confidence`, surest first.
+    """Return the rules of all frequent itemsets with at least `min_confidence`, highest confidence first.
 
-    With `source` (what was mined) the covariance of the two supports enters the error, where the source knows it.
+    With `source` (the mined data), the covariance of the two supports enters the error if the source knows it.
     """
     if not 0 <= min_confidence <= 1:
-        raise Unsupported("the least confidence of a rule is a share from 0 to 1.")
+        raise Unsupported("`min_confidence` must be a share from 0 to 1.")
     known = source if isinstance(source, Covariances) else None
     lattice = _lattice(mined)
-    found = [rule for level in mined.levels[1:] for rule in _of_level(level, mined, lattice, known, min_confidence)]
-    return sorted(found, key=lambda rule: (-rule.confidence, -rule.support, rule.given, rule.then))
+    unsorted = [rule for level in mined.levels[1:] for rule in _of_level(level, mined, lattice, known, min_confidence)]
+    return sorted(unsorted, key=lambda rule: (-rule.confidence, -rule.support, rule.given, rule.then))
 
 
 def _lattice(mined: Mined) -> Lattice:
@@ -115,18 +116,20 @@ def _of_level(level: Level, mined: Mined, lattice: Lattice, known: Covariances |
     itemsets, supports, errors = level.itemsets[reported], level.supports[reported], level.errors[reported]
     for size in range(1, level.size):
         for chosen in combinations(range(level.size), size):
-            given = itemsets[:, chosen]
-            place, base = lattice.find(given), mined.levels[size - 1]
-            below, below_error = base.supports[place], base.errors[place]
+            parts = itemsets[:, chosen]
+            index, base = lattice.find(parts), mined.levels[size - 1]
+            below, below_error = base.supports[index], base.errors[index]
             sure = (below > 0) & (below >= LEAST_ERRORS * below_error)
             confidence = np.divide(supports, below, out=np.zeros_like(below), where=sure)
             keep = np.flatnonzero(sure & (confidence >= least))
-            together = known.covariance(given[keep], itemsets[keep]) if known and keep.size else None
-            wrong = confidence_errors(confidence[keep], errors[keep], below[keep], below_error[keep], together)
+            together = known.covariance(parts[keep], itemsets[keep]) if known and keep.size else None
+            confidence_error = confidence_errors(
+                confidence[keep], errors[keep], below[keep], below_error[keep], together
+            )
             rest = [k for k in range(level.size) if k not in chosen]
-            for row, error in zip(keep, wrong, strict=True):
+            for row, error in zip(keep, confidence_error, strict=True):
                 yield Rule(
-                    tuple(given[row].tolist()),
+                    tuple(parts[row].tolist()),
                     tuple(itemsets[row, rest].tolist()),
                     float(supports[row]),
                     float(errors[row]),
@@ -139,7 +142,7 @@ def _of_level(level: Level, mined: Mined, lattice: Lattice, known: Covariances |
 def confidence_errors(
     confidence: Floats, error: Floats, below: Floats, below_error: Floats, together: Floats | None
 ) -> Floats:
-    """The standard error of a ratio of two estimates to first order; without a covariance the largest there can be."""
+    """Return the standard error of a ratio of two estimates to first order; without a covariance, the largest possible."""
     if together is None:
         return (error + np.abs(confidence) * below_error) / below
     variance = error**2 - 2 * confidence * together + (confidence * below_error) ** 2
@@ -159,7 +162,7 @@ CUT = (
 class RuleSet:
     """Frequent itemsets and rules of randomized baskets, with the names of the items.
 
-    Where baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
+    If baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
     """
 
     items: Sequence[str]
@@ -169,21 +172,21 @@ class RuleSet:
 
     @property
     def warning(self) -> str | None:
-        """Why there are no estimates; None where there are."""
+        """Why there are no estimates; None if there are."""
         return CUT.format(fixed=self.cut.fixed) if self.cut else None
 
     def named(self, codes: Sequence[int]) -> list[str]:
-        """The names of some items."""
+        """Return the names of some items."""
         return [self.items[code] for code in codes]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON: itemsets and rules by name."""
+        """Return JSON values, with itemsets and rules by name."""
         return {
             "reports": self.mined.transactions,
             "min_support": self.mined.min_support,
             "stopped": self.mined.stopped,
             "warning": self.warning,
-            "itemsets": [self._itemset(one) for one in self.mined.frequent()],
+            "itemsets": [self._itemset(itemset) for itemset in self.mined.frequent()],
             "rules": [
                 {**rule.to_dict(), "given": self.named(rule.given), "then": self.named(rule.then)}
                 for rule in self.rules
@@ -204,11 +207,11 @@ class RuleSet:
         rules = tuple(Rule.from_dict(rule, codes) for rule in data["rules"])
         return cls(items, mined, rules, Cut.from_dict(cut) if cut else None)
 
-    def _itemset(self, one: Frequent) -> dict[str, Any]:
+    def _itemset(self, itemset: Frequent) -> dict[str, Any]:
         if self.cut is None:
-            return {**one.to_dict(), "items": self.named(one.items)}
-        low, high = self.cut.of(one)
-        return {"items": self.named(one.items), "support": None, "error": None, "low": low, "high": high}
+            return {**itemset.to_dict(), "items": self.named(itemset.items)}
+        low, high = self.cut.of(itemset)
+        return {"items": self.named(itemset.items), "support": None, "error": None, "low": low, "high": high}
 
 
 def find(
@@ -223,19 +226,18 @@ def find(
 ) -> RuleSet:
     """Mine the reports of a question about baskets. Estimates are unbiased; each has its standard error.
 
-    Where baskets were cut there are brackets instead; `sizes`, the shares of basket sizes from another source, make them
-    sharp.
+    If baskets were cut, there are brackets instead; `sizes`, the shares of basket sizes from another source, narrow them.
     """
-    asked = survey.collection.questions[question]
-    cut = _cut(asked, sizes)
+    basket_question = survey.collection.questions[question]
+    cut = _cut(basket_question, sizes)
     with supports(survey, question) as source:
         mined = mine(source, min_support=min_support, slack=slack, largest=largest)
-        found = () if cut else rules(mined, min_confidence=min_confidence, source=source)
-    return RuleSet(asked.universe.vocabulary, mined, found, cut)
+        found_rules = () if cut else rules(mined, min_confidence=min_confidence, source=source)
+    return RuleSet(basket_question.universe.vocabulary, mined, found_rules, cut)
 
 
 def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:
-    """How the baskets of a question were cut; None where they were not."""
+    """Return how the baskets of a question were cut; None if they were not."""
     if not question.cuts:
         return None
     return Cut(int(question.parameters["fixed"]), largest_basket(question.parameters, question.plans), sizes)
@@ -243,35 +245,37 @@ def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:
 
 @contextmanager
 def supports(survey: Any, question: str) -> Iterator[RandomizedSupports]:
-    """The estimated supports of a question's baskets. Bitsets are kept in a temporary folder meanwhile."""
+    """Yield the estimated supports of a question's baskets. Bitsets are stored in a temporary folder meanwhile."""
     operator = survey.operators.get(question)
     if not isinstance(operator, BasketOperator):
-        asked = [name for name, one in survey.operators.items() if isinstance(one, BasketOperator)]
+        baskets = [name for name, known in survey.operators.items() if isinstance(known, BasketOperator)]
         raise Unsupported(
-            f'"{question}" does not ask for a basket of items.',
-            f"Baskets here: {', '.join(asked)}." if asked else "This collection asks for none.",
+            f'The question "{question}" is not about a basket of items.',
+            f"Questions about baskets: {', '.join(baskets)}."
+            if baskets
+            else "This collection has no question about baskets.",
         )
-    with tempfile.TemporaryDirectory() as place:
-        folder = BitsetFolder(place, operator.operator)
+    with tempfile.TemporaryDirectory() as path:
+        folder = BitsetFolder(path, operator.operator)
         for rows in _gathered(batch[question] for batch in survey.batches(question)):
             folder.append(rows)
         yield RandomizedSupports(operator.operator, folder.counters())
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
-    """Rows of words, about a million at a time."""
-    held: list[Any] = []
+    """Yield rows of words, about a million at a time."""
+    gathered: list[Any] = []
     for batch in batches:
-        held.append(_words(batch))
-        if sum(map(len, held)) >= GATHERED:
-            yield np.concatenate(held)
-            held = []
-    if held:
-        yield np.concatenate(held)
+        gathered.append(_words(batch))
+        if sum(map(len, gathered)) >= GATHERED:
+            yield np.concatenate(gathered)
+            gathered = []
+    if gathered:
+        yield np.concatenate(gathered)
 
 
 def _words(rows: Any) -> Any:
-    """Packed bits as 64-bit words."""
+    """Return packed bits as 64-bit words."""
     if rows.dtype == np.uint64:
         return rows
     spare = -rows.shape[1] % 8
@@ -284,11 +288,12 @@ class Cut:
     """Baskets of up to `largest` items that were cut to `fixed`. `sizes` are the shares of basket sizes, where known.
 
     Of a basket of r items that was cut to f, a k-itemset stays with probability w_k(r) = C(f, k) / C(r, k) if r > f, else 1. The
-    reports estimate c = sum over r of w_k(r) s_r, where s_r is the share of people with r items who hold the itemset. The
+    reports estimate c = sum over r of w_k(r) s_r, where s_r is the share of people with r items who have the itemset. The
     support, the sum of s_r, is not identified: populations with different supports give the same distribution of reports.
 
-    Guarantee  `bracket` contains every support that some population with these shares of sizes can have, if c is between `low`
-               and `high`; each end is reached by some population.
+    Guarantee:
+        `bracket` contains every support that some population with these shares of sizes can have, if c is between `low`
+        and `high`; each end is reached by some population.
     """
 
     fixed: int
@@ -317,7 +322,7 @@ class Cut:
         return 1.0 if size <= self.fixed else float(Fraction(comb(self.fixed, items), comb(size, items)))
 
     def bracket(self, low: float, high: float, items: int) -> tuple[float, float]:
-        """Return the bounds on a support, given the bounds on what is left of it after the cut."""
+        """Return the bounds on a support, given the bounds on its support after the cut."""
         low, high = max(0.0, low), min(1.0, max(0.0, high))
         ascending = sorted(size for size in self.sizes or {self.largest: 1.0} if size >= items)
         if items > self.fixed:  # no report shows such an itemset
@@ -326,16 +331,16 @@ class Cut:
             return low, min(1.0, high / self.kept(self.largest, items))
         return self._filled(low, items, ascending), self._filled(high, items, reversed(ascending))
 
-    def of(self, found: Frequent) -> tuple[float, float]:
-        """Return the 95% bracket of a mined itemset: what is left of it is widened by its own interval first."""
-        width = SURE * found.error
-        return self.bracket(found.support - width, found.support + width, len(found.items))
+    def of(self, itemset: Frequent) -> tuple[float, float]:
+        """Return the 95% bracket of a mined itemset: its support after the cut is widened by its interval first."""
+        width = SURE * itemset.error
+        return self.bracket(itemset.support - width, itemset.support + width, len(itemset.items))
 
     def _filled(self, left: float, items: int, order: Iterable[int]) -> float:
-        """Fill what is left after the cut from the sizes in this order: a fractional knapsack."""
+        """Fill the support after the cut from the sizes in this order: a fractional knapsack."""
         support = 0.0
         for size in order:
-            share, kept = float((self.sizes or {})[size]), self.kept(size, items)
-            part = min(share, left / kept)
-            support, left = support + part, left - part * kept
+            share, survival = float((self.sizes or {})[size]), self.kept(size, items)
+            part = min(share, left / survival)
+            support, left = support + part, left - part * survival
         return min(1.0, support)

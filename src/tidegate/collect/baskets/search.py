@@ -1,15 +1,14 @@
-"""The search for a plan of least variance, in floating point: what it finds is made exact in `rounding.py`.
+"""The search for a plan of least variance in floating point, which `exact_plan` makes exact.
 
-For one insertion rate, all limits are linear in the chances keep[0 .. m]: a row of `looks` for every breach, and
-low <= keep[j] / binomial[j] <= e^epsilon low for the loss (a binomial plan of the same rate tells nothing at all). The variance of
-the k-th support is L_k(keep) / c_k(keep)^2 - s_k with linear L_k and c_k: not convex. So: corners of the limits by linear programs
-as starts, a local solver from each, over a grid of rates that is refined where it was best.
+For one insertion rate, all limits are linear in the probabilities keep[0 .. m]: a row of `looks` for every breach, and
+low <= keep[j] / binomial[j] <= e^epsilon low for the loss (a binomial plan of the same rate reveals nothing). The variance of
+the k-th support is L_k(keep) / c_k(keep)^2 - s_k with linear L_k and c_k: not convex. The search starts a local solver at
+corners of the limits, found by linear programs, over a grid of rates that is refined around the best one.
 
-From a plan in floating point to one whose limits hold exactly, on the grid of 2^-48 that clients draw from.
-
-Guarantee  For a plan returned by `exact_plan`, in rational arithmetic and for the very probabilities that are drawn: no look at a
-           report makes an item of a challenging itemset more probable than the level, and the ratio of likelihoods of any two
-           baskets is at most a rational number below e^epsilon.
+Guarantee:
+    For a plan returned by `exact_plan`, in rational arithmetic and for the probabilities that are drawn: no look at a
+    report makes an item of a challenging itemset more probable than the level, and the ratio of likelihoods of any two
+    baskets is at most a rational number below e^epsilon.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Optimum:
-    """Chances of keeping 0 .. m items and the weighed variance (times the number of baskets) that they give."""
+    """Probabilities of keeping 0 .. m items, and their weighted variance (times the number of baskets)."""
 
     keep: Floats
     insert: float
@@ -65,7 +64,7 @@ class Optimum:
 
 
 class Rate:
-    """The linear forms of one goal at one insertion rate."""
+    """The linear forms of a goal at one insertion rate."""
 
     def __init__(self, goal: Goal, insert: float) -> None:
         self.goal, self.insert = goal, insert
@@ -105,7 +104,7 @@ class Rate:
 
 def _breach_rows(goal: Goal, insert: float) -> Floats:
     """P(item and look) - level P(look) for every look, each scaled to a largest entry of 1."""
-    found = []
+    rows = []
     stays = _stays(goal.size)
     for look in baskets.looks(goal.size):
         seen, unseen = look.seen, look.items - look.seen
@@ -115,8 +114,8 @@ def _breach_rows(goal: Goal, insert: float) -> Floats:
         weight = partial[x + y] * choose * insert ** (seen - x) * (1 - insert) ** (unseen - y)
         share = x / seen if look.about == "seen" else y / unseen
         row = np.einsum("xy,xyj->j", weight * (share - goal.level), stays[: seen + 1, : unseen + 1])
-        found.append(row / max(np.abs(row).max(), 1e-300))
-    return np.array(found)
+        rows.append(row / max(np.abs(row).max(), 1e-300))
+    return np.array(rows)
 
 
 def _stays(size: int) -> Floats:
@@ -140,41 +139,41 @@ def _forms(size: int, insert: float, target: Sequence[float]) -> tuple[Floats, F
 
 
 def best_at(goal: Goal, insert: float, starts: Sequence[Floats] = ()) -> Optimum | None:
-    """The best plan found at one insertion rate, or None where no plan keeps the limits."""
+    """Return the best plan at one insertion rate, or None if no plan keeps the limits."""
     rate = Rate(goal, insert)
     limits = rate.limits()
     corners = _corners(rate, limits)
     if not corners:
         return None
     ends = [_descend(rate, limits, start) for start in (*corners, *starts)]
-    candidates = [one for one in (*ends, *corners) if one is not None]
+    candidates = [keep for keep in (*ends, *corners) if keep is not None]
     best = min(candidates, key=rate.value)
     return Optimum(best, insert, rate.value(best))
 
 
 def _corners(rate: Rate, limits: Floats) -> list[Floats]:
-    """Corners of the limits, best first: where each contrast is largest, and where all together are.
+    """Return corners of the limits, best first: where each contrast is largest, and where their sum is.
 
     Contrasts of the other sign are those of the complement of every report, at the rate 1 - insert.
     """
     contrasts = [left / max(np.abs(left).max(), 1e-300) for _, left, _ in rate.forms]
-    wanted = [*contrasts, np.sum(contrasts, axis=0)] if len(contrasts) > 1 else [*contrasts]
+    directions = [*contrasts, np.sum(contrasts, axis=0)] if len(contrasts) > 1 else [*contrasts]
     size = rate.goal.size
     ones = np.append(np.ones(size + 1), 0.0)[None, :]
-    found = []
-    for direction in wanted:
+    corners = []
+    for direction in directions:
         solved = linprog(
             -np.append(direction, 0.0), A_ub=limits, b_ub=np.zeros(len(limits)), A_eq=ones, b_eq=[1.0], bounds=(0, None)
         )
         if solved.status != 0:
             return []
-        found.append(np.clip(solved.x[: size + 1], 0, None))
-    distinct = {tuple(np.round(one, 9)): one for one in found if np.isfinite(rate.value(one))}
+        corners.append(np.clip(solved.x[: size + 1], 0, None))
+    distinct = {tuple(np.round(corner, 9)): corner for corner in corners if np.isfinite(rate.value(corner))}
     return sorted(distinct.values(), key=rate.value)[:3]
 
 
 def _descend(rate: Rate, limits: Floats, start: Floats) -> Floats | None:
-    """A local minimum from a start, kept only where the limits hold."""
+    """Return a local minimum from a start, or None if it breaks the limits."""
     size = rate.goal.size
     first = np.append(start, (start / rate.binomial).min())
     constraints = [
@@ -199,7 +198,7 @@ def _descend(rate: Rate, limits: Floats, start: Floats) -> Floats | None:
 
 
 def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Optimum | None:
-    """The best plan over all insertion rates: whole multiples of 1/32, then finer around the best, down to 1/512."""
+    """Return the best plan over all insertion rates: multiples of 1/32, then finer around the best, down to 1/512."""
     seen: dict[int, Optimum | None] = {}
 
     def look(number: int, warm: Sequence[Floats] = ()) -> None:
@@ -213,19 +212,25 @@ def search(goal: Goal, *, progress: Callable[[], None] | None = None) -> Optimum
         look(number)
     while step > 1:
         step //= 2
-        good = sorted((found.value, number) for number, found in seen.items() if found is not None)[:2]
+        good = sorted((optimum.value, number) for number, optimum in seen.items() if optimum is not None)[:2]
         for _, number in good:
             warm = [seen[number].keep]  # type: ignore[union-attr]
             look(number - step, warm)
             look(number + step, warm)
-    best = min((found for found in seen.values() if found is not None), key=lambda found: found.value, default=None)
+    best = min(
+        (optimum for optimum in seen.values() if optimum is not None), key=lambda optimum: optimum.value, default=None
+    )
     return None if best is None else _upright(best)
 
 
-def _upright(found: Optimum) -> Optimum:
-    """The plan itself or its complement, which says the same: the one whose reports look like the baskets."""
-    kept = float(np.arange(found.keep.size) @ found.keep) / (found.keep.size - 1)
-    return found if kept >= found.insert else Optimum(found.keep[::-1].copy(), 1 - found.insert, found.value)
+def _upright(optimum: Optimum) -> Optimum:
+    """Return the plan or its complement, which is equivalent: the one whose reports resemble the baskets."""
+    mean_kept = float(np.arange(optimum.keep.size) @ optimum.keep) / (optimum.keep.size - 1)
+    return (
+        optimum
+        if mean_kept >= optimum.insert
+        else Optimum(optimum.keep[::-1].copy(), 1 - optimum.insert, optimum.value)
+    )
 
 
 Partial = Sequence[Fraction]
@@ -234,7 +239,7 @@ SHARES = [Fraction(0), *(Fraction(1, 2**power) for power in range(46, -1, -1))]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a plan for one size must keep: exact numbers.
+    """The limits of a plan for one size, as exact numbers.
 
     level      no item becomes more probable than this by a look; None: no limit
     supports   partial supports of challenging itemsets of 0 .. size items
@@ -246,15 +251,15 @@ class Limits:
     epsilon: Fraction | None
 
     def hold(self, keep: Sequence[Fraction], insert: Fraction) -> bool:
-        """Whether a plan keeps them, by rational arithmetic alone."""
+        """Return whether a plan keeps them, in rational arithmetic."""
         return self.loss_holds(keep, insert) and self.rows_hold(keep, self.rows(len(keep) - 1, insert))
 
     def rows(self, size: int, insert: Fraction) -> list[list[Fraction]]:
-        """Every breach limit as a row whose product with keep must not be above 0: P(item and look) - level P(look)."""
+        """Return each breach limit as a row whose product with keep must not exceed 0: P(item and look) - level P(look)."""
         if self.level is None:
             return []
         pairs = (baskets.look_rows(size, insert, self.supports[look.items], look) for look in baskets.looks(size))
-        return [[one - self.level * whole for one, whole in zip(*pair, strict=True)] for pair in pairs]
+        return [[with_item - self.level * whole for with_item, whole in zip(*pair, strict=True)] for pair in pairs]
 
     def loss_holds(self, keep: Sequence[Fraction], insert: Fraction) -> bool:
         if self.epsilon is None:
@@ -262,31 +267,33 @@ class Limits:
         return bool(baskets.local_loss(keep, insert).any_two <= exponential_below(self.epsilon))
 
     def rows_hold(self, keep: Sequence[Fraction], rows: Sequence[Sequence[Fraction]]) -> bool:
-        return all(sum(chance * one for chance, one in zip(keep, row, strict=True)) <= 0 for row in rows)
+        return all(
+            sum(chance * coefficient for chance, coefficient in zip(keep, row, strict=True)) <= 0 for row in rows
+        )
 
 
 def exact_plan(keep: Sequence[float], insert: Fraction, limits: Limits) -> SizePlan:
-    """The plan on the grid nearest to these chances that keeps the limits.
+    """Return the plan on the grid nearest to these probabilities that keeps the limits.
 
-    First the loss is repaired (`lifted`). What rounding then leaves is mended by a share, as small as possible, of the binomial
-    plan of the same rate: that one tells nothing of the basket, and all limits are linear, so more of it brings every limit nearer.
+    First the loss is repaired (`lifted`). Then rounding errors are repaired by the smallest possible share of the binomial
+    plan with the same rate: it reveals nothing about the basket, and all limits are linear, so a larger share helps each.
     """
     size = len(keep) - 1
     if (insert * 2**48).denominator != 1:
-        raise ValueError("the insertion rate must stand on the grid")
-    chances = [Fraction(max(one, 0.0)) for one in keep]
-    chances = [one / sum(chances) for one in chances]
+        raise ValueError("The insertion rate must be on the grid of 2**-48.")
+    chances = [Fraction(max(chance, 0.0)) for chance in keep]
+    chances = [chance / sum(chances) for chance in chances]
     if limits.epsilon is not None:
         chances = lifted(chances, insert, exponential_below(limits.epsilon))
     silent = [comb(size, j) * insert**j * (1 - insert) ** (size - j) for j in range(size + 1)]
     rows = limits.rows(size, insert)
     for share in SHARES:
-        mixed = [(1 - share) * one + share * other for one, other in zip(chances, silent, strict=True)]
+        mixed = [(1 - share) * chance + share * other for chance, other in zip(chances, silent, strict=True)]
         plan = SizePlan.rounded(size, mixed, insert)
         if limits.loss_holds(plan.keep, insert) and limits.rows_hold(plan.keep, rows):
             return plan
     raise Infeasible(
-        f"no plan for baskets of {size} items keeps the limits: an itemset of theirs is too probable beforehand.",
+        f"No plan for baskets of {size} items keeps the limits: an itemset is too probable before any report.",
         _advice(limits),
     )
 
@@ -295,11 +302,11 @@ def _advice(limits: Limits) -> str:
     if limits.level is None:
         return "Allow a larger epsilon."
     before = max(baskets.prior(partial) for partial in limits.supports[1:])
-    return f"Allow a breach level above {say(float(before))}, or name the items above the level as exempted."
+    return f"Allow a breach level above {say(float(before))}, or exempt the items above the level."
 
 
 def lifted(keep: Sequence[Fraction], insert: Fraction, ratio: Fraction) -> list[Fraction]:
-    """Raise every chance to what the loss asks for, divide by the sum, and repeat until nothing has to be raised.
+    """Raise every probability to the minimum that the loss requires, and divide by the sum.
 
     keep[q] >= C(m, q) (insert / (1 - insert))^q max(g) / ratio, where g are the likelihoods. Dividing by the sum leaves all
     ratios as they are, so that one round is enough in exact arithmetic; chances are cut to 96 bits to keep them short.
@@ -307,6 +314,6 @@ def lifted(keep: Sequence[Fraction], insert: Fraction, ratio: Fraction) -> list[
     size = len(keep) - 1
     odds = insert / (1 - insert)
     least = max(baskets.likelihoods(keep, insert)) / ratio
-    raised = [max(one, comb(size, q) * odds**q * least) for q, one in enumerate(keep)]
-    short = [Fraction(-(-one.numerator * 2**96 // one.denominator), 2**96) for one in raised]
-    return [one / sum(short) for one in short]
+    raised = [max(chance, comb(size, q) * odds**q * least) for q, chance in enumerate(keep)]
+    short = [Fraction(-(-chance.numerator * 2**96 // chance.denominator), 2**96) for chance in raised]
+    return [chance / sum(short) for chance in short]

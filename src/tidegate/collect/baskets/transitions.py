@@ -1,4 +1,4 @@
-"""How many items of an itemset are seen, given how many were there.
+"""Transition probabilities: how many items of an itemset are seen, given how many are in the basket.
 
 An itemset A of k items meets a basket t of m items in l of them; its report shows l' of them. The chances P[l'][l] depend on
 how a plan keeps items only through the *moments*
@@ -15,7 +15,8 @@ the expectation 0 unless all of A is in the basket, and then
 
 so the last row of the inverse of P is (1 - r)^l' (-r)^(k - l') / c_k, and the determinant of P is c_1 c_2 ... c_k.
 
-Reference  Evfimievski, Srikant, Agrawal, Gehrke 2002 (KDD): select-a-size, partial supports, their covariance.
+Reference:
+    Evfimievski, Srikant, Agrawal, Gehrke 2002 (KDD): select-a-size, partial supports, their covariance.
 """
 
 from __future__ import annotations
@@ -32,25 +33,25 @@ from tidegate.errors import Unsupported
 
 Number = Any  # Fraction where promises are made, float where speed is: the formulas are the same
 
-NOTHING = Fraction(1, 2**40)  # plans stand on a grid of 2**-48: a contrast of 0 may come out as some steps of it
+NOTHING = Fraction(1, 2**40)  # plans are on a grid of 2**-48: a contrast of 0 can come out as a few steps of it
 
 
 def moments(keep: Sequence[Number], up_to: int) -> tuple[Number, ...]:
-    """phi_0 .. phi_up_to of a plan that keeps j items with the chance keep[j]; zero from the basket's size on."""
+    """Return phi_0 .. phi_up_to of a plan that keeps j items with probability keep[j]; 0 beyond the basket's size."""
     size = len(keep) - 1
     return tuple(
-        sum(chance * Fraction(comb(kept, i), comb(size, i)) for kept, chance in enumerate(keep)) if i <= size else 0
+        sum(chance * Fraction(comb(count, i), comb(size, i)) for count, chance in enumerate(keep)) if i <= size else 0
         for i in range(up_to + 1)
     )
 
 
 def flip_moments(stays: Number, up_to: int) -> tuple[Number, ...]:
-    """The moments where every item stays with one chance, independently: the same for baskets of all sizes."""
+    """Return the moments if every item stays independently with one probability: the same for all basket sizes."""
     return tuple(stays**i for i in range(up_to + 1))
 
 
 def kept_among(phi: Sequence[Number], present: int) -> list[Number]:
-    """P(q of `present` given items of the basket are kept), q = 0 .. present."""
+    """Return P(q of `present` given items of the basket are kept), q = 0 .. present."""
     return [
         sum((-1) ** (i - q) * comb(present, i) * comb(i, q) * phi[i] for i in range(q, present + 1))
         for q in range(present + 1)
@@ -58,27 +59,27 @@ def kept_among(phi: Sequence[Number], present: int) -> list[Number]:
 
 
 def transition(phi: Sequence[Number], insert: Number, items: int) -> list[list[Number]]:
-    """P[seen][present] of an itemset of so many items; every column adds up to 1."""
+    """Return P[seen][present] of an itemset of this many items; every column sums to 1."""
     columns = [_column(kept_among(phi, present), insert, items - present) for present in range(items + 1)]
     return [[column[seen] for column in columns] for seen in range(items + 1)]
 
 
-def _column(kept: Sequence[Number], insert: Number, missing: int) -> list[Number]:
+def _column(kept_chances: Sequence[Number], insert: Number, missing: int) -> list[Number]:
     inserted = [comb(missing, r) * insert**r * (1 - insert) ** (missing - r) for r in range(missing + 1)]
-    total: list[Number] = [0] * (len(kept) + missing)
-    for q, chance in enumerate(kept):
+    total: list[Number] = [0] * (len(kept_chances) + missing)
+    for q, chance in enumerate(kept_chances):
         for r, other in enumerate(inserted):
             total[q + r] += chance * other
     return total
 
 
 def contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
-    """c_k: what is left of an itemset's support after the randomization; 0 where nothing is."""
+    """Return c_k, the factor on an itemset's support after the randomization; 0 if nothing remains."""
     return sum(comb(items, i) * phi[i] * (-insert) ** (items - i) for i in range(items + 1))
 
 
 def visible_contrast(phi: Sequence[Number], insert: Number, items: int) -> Number:
-    """`contrast`, refused where it is nothing but the rounding of a plan to its grid."""
+    """Return `contrast`; refuse one that is only the rounding of a plan to its grid."""
     left = contrast(phi, insert, items)
     if abs(left) < NOTHING:
         raise singular(items)
@@ -86,16 +87,17 @@ def visible_contrast(phi: Sequence[Number], insert: Number, items: int) -> Numbe
 
 
 def support_weights(phi: Sequence[Number], insert: Number, items: int) -> list[Number]:
-    """What a report counts that shows 0 .. k items of the itemset, so that the mean is the true support.
+    """Return the weights of reports that show 0 .. k items of the itemset, so that their mean is the true support.
 
-    Needs      A plan that leaves something to see (`visible_contrast`); else it is refused.
+    Needs:
+        A plan with a contrast above its rounding (`visible_contrast`); others are refused.
     """
     left = visible_contrast(phi, insert, items)
     return [(1 - insert) ** seen * (-insert) ** (items - seen) / left for seen in range(items + 1)]
 
 
 def inverse(phi: Sequence[Number], insert: Number, items: int) -> list[list[Number]]:
-    """Q = P^-1, which gives all partial supports.
+    """Return Q = P^-1, which gives all partial supports.
 
     The visible j-subsets, each weighed by its product over the items of (y_a - insert) / c_j, count the true j-subsets; how
     many baskets hold exactly l of the items follows by inclusion and exclusion. Exact where the numbers are.
@@ -108,7 +110,7 @@ def inverse(phi: Sequence[Number], insert: Number, items: int) -> list[list[Numb
 
 
 def _subsets(phi: Sequence[Number], insert: Number, items: int, j: int, seen: int) -> Number:
-    """What a report that shows `seen` of the items says of the number of true j-subsets."""
+    """Return the estimated number of true j-subsets for a report that shows `seen` of the items."""
     weights = support_weights(phi, insert, j)
     return sum(
         comb(seen, q) * comb(items - seen, j - q) * weights[q]
@@ -117,20 +119,20 @@ def _subsets(phi: Sequence[Number], insert: Number, items: int, j: int, seen: in
 
 
 def as_floats(phi: Sequence[Number]) -> tuple[float, ...]:
-    """Moments for fast estimates."""
-    return tuple(float(one) for one in phi)
+    """Return moments as floats, for fast estimates."""
+    return tuple(float(moment) for moment in phi)
 
 
 def matrix(phi: Sequence[Number], insert: Number, items: int) -> Floats:
-    """`transition` as an array, computed exactly where the moments are and rounded once."""
-    return np.array([[float(one) for one in row] for row in transition(phi, insert, items)])
+    """Return `transition` as an array, computed exactly if the moments are exact and rounded once."""
+    return np.array([[float(chance) for chance in row] for row in transition(phi, insert, items)])
 
 
 def singular(items: int) -> Unsupported:
-    """The refusal of an estimate that no number of reports allows."""
+    """Return the refusal of an estimate that no number of reports allows."""
     return Unsupported(
-        f"the support of {items} items cannot be recovered: this operator never keeps {items} items together "
-        "in a way that reports show.",
-        f"Ask for fewer items, or choose an operator that keeps {items} (cut-and-paste: a cutoff of {items} or more).",
+        f"The support of {items} items cannot be recovered: reports of this operator never show {items} items "
+        "of a basket together.",
+        f"Use fewer items, or choose an operator that keeps {items} (cut-and-paste: a cutoff of {items} or more).",
         items=items,
     )

@@ -4,7 +4,7 @@ run.py          reconstruct(): checks, chooses, warns        result.py      Reco
 channel.py      A[s, j] of noise on a grid                   noise.py       the published continuous noises
 bank.py         the default: an average of smooth fits       families.py, fit.py, cells.py   what it averages
 em.py           the published methods
-bands.py        how sure it is                               features.py    what N reports can show, in words
+bands.py        error bounds                                 features.py    what N reports can show
 categories.py   shares of categories by inversion
 """
 
@@ -21,7 +21,7 @@ from tidegate.collect.reconstruct.channel import (
     report_edges,
     square_wave_channel,
 )
-from tidegate.collect.reconstruct.features import features, foretold
+from tidegate.collect.reconstruct.features import expected_features, features
 from tidegate.collect.reconstruct.noise import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.collect.reconstruct.run import METHODS, reconstruct
@@ -44,8 +44,8 @@ __all__ = [
     "atoms_channel",
     "bins_channel",
     "build_channel",
+    "expected_features",
     "features",
-    "foretold",
     "grid_channel",
     "nearest_distribution",
     "reconstruct",

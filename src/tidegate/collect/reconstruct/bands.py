@@ -1,4 +1,4 @@
-"""How sure an estimate is. The default band trusts that the values are not a few atoms; the strict one only p >= 0.
+"""Bands of an estimate. The default band assumes that the values are not a few atoms; the strict one only p >= 0.
 
 Measured at 95%, 100,000 reports, sixteen noises: the default covers .97 to 1 of bins and .98 to 1 of the distribution
 function where the density has no atoms; of heaped answers .68 of bins; of five atoms .89 of the distribution function.
@@ -38,25 +38,25 @@ class Band:
     confidence: float
 
 
-def draws(found: Bank) -> Floats:
+def draws(bank: Bank) -> Floats:
     """Masses that the reports leave possible: a model by its weight, then a Gaussian step in u, carried to masses
     by its slope. (Carrying u itself through the link is badly wrong: too wide by 5 to 10 and covering less.)"""
     generator = np.random.Generator(np.random.PCG64(SEED))
-    weights = np.array([model.band_weight for model in found.models])
+    weights = np.array([model.band_weight for model in bank.models])
     times = generator.multinomial(DRAWS, weights / weights.sum())
     drawn = []
-    for model, count in zip(found.models, times, strict=True):
+    for model, count in zip(bank.models, times, strict=True):
         steps = generator.standard_normal((int(count), model.fit.u.size))
         if count:
             moved = solve_triangular(model.fit.factor, steps.T, check_finite=False).T * model.fit.slopes
             moved -= model.fit.masses * moved.sum(axis=1, keepdims=True)
-            drawn.append(model.masses + found.cells.placed(_shared(model.fit.masses, model.masses, moved, found)))
+            drawn.append(model.masses + bank.cells.placed(_shared(model.fit.masses, model.masses, moved, bank)))
     return np.concatenate(drawn)
 
 
-def _shared(cell_masses: Floats, masses: Floats, moved: Floats, found: Bank) -> Floats:
+def _shared(cell_masses: Floats, masses: Floats, moved: Floats, bank: Bank) -> Floats:
     """The change of a cell shared among its values as its mass is."""
-    cells = found.cells
+    cells = bank.cells
     if not cells.merged:
         return moved
     share = masses[cells.listed] / np.maximum(cell_masses, 1e-300)[cells.of]
@@ -64,9 +64,9 @@ def _shared(cell_masses: Floats, masses: Floats, moved: Floats, found: Bank) -> 
 
 
 @one_thread
-def default_band(found: Bank, masses: Floats, *, of: str | Floats, confidence: float) -> Band:
+def default_band(bank: Bank, masses: Floats, *, of: str | Floats, confidence: float) -> Band:
     """Quantiles of the draws, stretched about the estimate."""
-    estimate, drawn = applied(of, masses), applied(of, draws(found))
+    estimate, drawn = applied(of, masses), applied(of, draws(bank))
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     least, most = limits(of, masses.size)
@@ -76,14 +76,14 @@ def default_band(found: Bank, masses: Floats, *, of: str | Floats, confidence: f
 
 
 def applied(of: str | Floats, masses: Floats) -> Floats:
-    """The functionals of masses (last axis): the bins, the distribution function, or rows of coefficients."""
+    """Return the functionals of masses (last axis): the bins, the distribution function, or rows of coefficients."""
     if isinstance(of, str):
         return masses if of == "bins" else np.cumsum(masses, axis=-1)
     return np.asarray(masses @ np.atleast_2d(of).T)
 
 
 def limits(of: str | Floats, size: int) -> tuple[Floats, Floats]:
-    """The least and the most that a functional can be."""
+    """Return the smallest and the largest value of each functional."""
     if isinstance(of, str):
         return np.zeros(size), np.ones(size)
     rows = np.atleast_2d(of)
@@ -91,7 +91,7 @@ def limits(of: str | Floats, size: int) -> tuple[Floats, Floats]:
 
 
 def coefficients(of: str | Floats, size: int) -> Floats:
-    """Functionals as rows."""
+    """Return functionals as rows."""
     if isinstance(of, str):
         return np.eye(size) if of == "bins" else np.tri(size)
     return np.atleast_2d(of)
@@ -104,7 +104,8 @@ def strict_band(data: Data, guess: Floats, low: Rows, high: Rows, *, confidence:
     `low` and `high` are functionals on cells: where a functional is not constant inside a cell, the least and
     the most that it can be there. `guess` are masses of cells, for the variances.
 
-    Needs      the cut-off, chi-square with one degree of freedom, is not proven for p >= 0: it was measured.
+    Needs:
+        The cut-off, chi-square with one degree of freedom, is not proven for p >= 0: it was measured.
     """
     problem = _Strict.of(data, guess, float(chdtri(1, 1 - confidence)))
     lower = np.array([-problem.farthest(-row) for row in low.coefficients])

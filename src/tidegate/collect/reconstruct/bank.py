@@ -3,7 +3,7 @@
 Evidence chooses the strength well inside a family but compares families badly (it took an error of .35 where another
 family had .025); likelihood less three times the degrees of freedom compares families well but alone smooths too
 little where the likelihood is flat. The score is their sum, evidence counted from the best of its family. Tried and
-dropped: held-out likelihood (cannot see what the noise has killed), evidence across families, Akaike's weights alone;
+dropped: held-out likelihood (cannot detect what the noise removes), evidence across families, Akaike's weights alone;
 evidence of the Cauchy families counted for three quarters or half (a plateau under Gaussian noise of .5 comes nearer, .046
 to .038 and .028 over 192 data sets, two triangles go away by as much, and 96 data sets of eight other densities gain nothing).
 """
@@ -51,9 +51,10 @@ class Bank:
 
 @one_thread
 def bank(cells: Cells, *, progress: Progress | None = None) -> Bank:
-    """The weighted mean of all fits. No chance is involved: the same counts give the same estimate.
+    """Return the weighted mean of all fits. It is deterministic: the same counts give the same estimate.
 
-    Needs      five values or more; columns of the channel sum to one.
+    Needs:
+        Five values or more; columns of the channel sum to one.
     """
     tell = progress or (lambda done, of: None)
     fits: list[Fit] = []
@@ -61,44 +62,44 @@ def bank(cells: Cells, *, progress: Progress | None = None) -> Bank:
     for number, family in enumerate(BANK):
         path = along(family, cells.data, cells.centres)
         fits += path
-        lifts += [one.evidence - max(other.evidence for other in path) for one in path]
+        lifts += [fit_.evidence - max(other.evidence for other in path) for fit_ in path]
         tell(number + 1, len(BANK))
     return _averaged(fits, np.array(lifts), cells)
 
 
 def along(family: Family, data: Data, centres: Floats) -> list[Fit]:
-    """The fits of a family from strong to weak smoothing, each begun at the one before, while there is hope.
+    """Return the fits of a family from strong to weak smoothing, each started at the previous one, while scores are close.
 
-    A Cauchy prior has many peaks, and this way leads to the smoother ones. Tried: the way back as well, keeping the
-    higher peak. Half of the fits rise, by 20 units in the middle, and the estimate is worse by a tenth.
+    A Cauchy prior has many peaks, and this path leads to the smoother ones. Tried and dropped: the reverse path as well,
+    keeping the higher peak. Half of the fits rise, by a median of 20 units, and the estimate is worse by a tenth.
     """
     shape, u = smoothness(family.order, centres), np.full(centres.size, family.even)
-    found: list[Fit] = []
+    fits: list[Fit] = []
     best, behind = -np.inf, 0
     for strength in family.strengths:
-        found.append(fit(data, Prior(family, shape, strength), u))
-        u, score = found[-1].u, found[-1].likelihood - PENALTY * found[-1].freedom + found[-1].evidence
+        fits.append(fit(data, Prior(family, shape, strength), u))
+        u, score = fits[-1].u, fits[-1].likelihood - PENALTY * fits[-1].freedom + fits[-1].evidence
         best, behind = max(best, score), behind + 1 if score < best - HOPELESS else 0
         if behind == PATIENCE:
             break
-    return found
+    return fits
 
 
 def _averaged(fits: list[Fit], lifts: Floats, cells: Cells) -> Bank:
-    likelihood = np.array([one.likelihood for one in fits])
-    freedom = np.array([one.freedom for one in fits])
+    likelihood = np.array([fit_.likelihood for fit_ in fits])
+    freedom = np.array([fit_.freedom for fit_ in fits])
     weights = softmax(likelihood - PENALTY * freedom + lifts)
     band = softmax((likelihood - freedom + lifts) / BAND_HEAT)
     single = int(np.argmax(likelihood - ATOMS_PENALTY * freedom))
     families = {family.name: family for family in BANK}
-    kept = [i for i in range(len(fits)) if max(weights[i], band[i]) > FORGET or i == single]
-    spread = {i: cells.spread(fits[i], families[fits[i].family]) for i in kept}
-    masses = np.sum([weights[i] * spread[i] for i in kept], axis=0)
-    models = tuple(Model(fits[i], spread[i], float(weights[i]), float(band[i])) for i in kept)
+    relevant = [i for i in range(len(fits)) if max(weights[i], band[i]) > FORGET or i == single]
+    spread = {i: cells.spread(fits[i], families[fits[i].family]) for i in relevant}
+    masses = np.sum([weights[i] * spread[i] for i in relevant], axis=0)
+    models = tuple(Model(fits[i], spread[i], float(weights[i]), float(band[i])) for i in relevant)
     return Bank(masses / masses.sum(), spread[single], models, cells)
 
 
 def softmax(scores: Floats) -> Floats:
-    """Weights in proportion to exp(score)."""
+    """Return weights proportional to exp(score)."""
     raised = np.exp(scores - scores.max())
     return np.asarray(raised / raised.sum())

@@ -1,7 +1,7 @@
 """Categories: unbiased shares from supports by inversion, their errors, and the nearest distribution.
 
-A report supports a category when it is it (randomized response), has its bit set (unary encoding) or contains it
-(subset selection). All three are told by two chances of support and two of supporting a pair.
+A report supports a category if it equals it (randomized response), has its bit set (unary encoding) or contains it
+(subset selection). Two probabilities of support and two of supporting a pair describe all three.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Shares:
 
     @property
     def errors(self) -> Floats:
-        """Standard errors of `raw`, for a population of which the persons asked are a sample."""
+        """Standard errors of `raw`, for a population of which the respondents are a sample."""
         s = self.support
         seen = np.clip(s.false + (s.true - s.false) * self.masses, 0, 1)
         return np.asarray(np.sqrt(seen * (1 - seen) / self.total) / (s.true - s.false))
 
     def covariance(self) -> Floats:
-        """Of `raw`, exact for shares equal to `masses`."""
+        """Return the covariance of `raw`, exact for shares equal to `masses`."""
         s, f = self.support, self.masses
         seen = s.false + (s.true - s.false) * f
         either = f[:, None] + f[None, :]
@@ -41,9 +41,10 @@ class Shares:
 
 
 def shares(supports: Floats, *, total: float, support: Support) -> Shares:
-    """From the number of reports that support each category, among `total` reports.
+    """Estimate shares from the number of reports that support each category, among `total` reports.
 
-    Reference  Warner 1965; Wang et al. 2017, "Locally differentially private protocols for frequency estimation".
+    Reference:
+        Warner 1965; Wang et al. 2017, "Locally differentially private protocols for frequency estimation".
     """
     raw = (np.asarray(supports, np.float64) / total - support.false) / (support.true - support.false)
     return Shares(raw, nearest_distribution(raw), float(total), support)
@@ -59,7 +60,7 @@ class Inverse:
 
 
 def inverted(counts: Floats, matrix: Floats) -> Inverse:
-    """p with Ap nearest to the shares of the reports; equal to them where A is square. Sums to one."""
+    """Return p with Ap nearest to the shares of the reports; equal to them if A is square. It sums to one."""
     total = counts.sum()
     seen = counts / total
     weights = 1 / np.maximum(matrix @ nearest_distribution(np.linalg.lstsq(matrix, seen, rcond=None)[0]), 0.5 / total)
@@ -72,12 +73,13 @@ def inverted(counts: Floats, matrix: Floats) -> Inverse:
 
 
 def nearest_distribution(raw: Floats) -> Floats:
-    """The distribution nearest in the sum of squares: one amount is taken from all, and what falls below zero is zero.
+    """Return the nearest distribution by squares: subtract one amount from all shares and clip at zero.
 
-    Reference  Duchi et al. 2008, "Efficient projections onto the l1-ball", Figure 1.
+    Reference:
+        Duchi et al. 2008, "Efficient projections onto the l1-ball", Figure 1.
     """
     falling = np.sort(raw)[::-1]
     taken = (np.cumsum(falling) - 1) / np.arange(1, raw.size + 1)
-    kept = np.flatnonzero(falling > taken)[-1]
-    found = np.maximum(raw - taken[kept], 0)
-    return np.asarray(found / found.sum())
+    last = np.flatnonzero(falling > taken)[-1]
+    clipped = np.maximum(raw - taken[last], 0)
+    return np.asarray(clipped / clipped.sum())

@@ -1,8 +1,7 @@
-"""Cells: the values that a fit works with. Single bins, neighbouring bins taken together, or the values of a list.
+"""Cells: the values of a fit. They are single bins, merged neighboring bins, or the values of a list.
 
-Neighbouring reports that say the same about every value are counted together: the tails of the noise mostly do.
-
-Beyond the values, each report under Laplace noise says what the next one says; 400 kinds of report become 102.
+Neighboring reports with the same likelihood ratios are counted together, mostly the tails of the noise. Beyond the
+values, all reports under Laplace noise are equivalent; 400 different reports become 102.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from tidegate.extras import extra
 with extra("collect", "Estimating from randomized reports"):
     from numba import njit
 
-MOST = 128  # cells of one fit: its cost grows with their cube, and noise hides what is finer
+MOST = 128  # cells of one fit: its cost grows with their cube, and noise hides finer details
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Functionals on cells, and which of them each wanted one is."""
+    """Functionals on cells, and the row of each requested one."""
 
     coefficients: Floats  # (rows, cells)
     wanted: Positions
@@ -33,10 +32,10 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Which cell each value belongs to, and the data as the cells see it."""
+    """The cell of each value, and the data on cells."""
 
     of: Positions  # (listed values,) the cell of each, ascending
-    listed: Positions  # (listed values,) its place on the grid
+    listed: Positions  # (listed values,) its index on the grid
     grid: int  # values of the grid
     value_centres: Floats  # (listed values,) on [0, 1]
     value_widths: Floats  # (listed values,)
@@ -48,31 +47,31 @@ class Cells:
         return self.listed.size > self.centres.size
 
     def spread(self, fitted: Fit, family: Family) -> Floats:
-        """A fit's masses on the grid: u interpolated inside a cell (even for jumps), each cell keeping its mass."""
+        """Return a fit's masses on the grid: u interpolated inside a cell (constant for jumps), each cell keeping its mass."""
         fine = fitted.masses if not self.merged else self._inside(fitted, family)
         return self.placed(fine)
 
     def placed(self, listed: Floats) -> Floats:
-        """Numbers of the listed values at their places on the grid, the last axis; zero elsewhere."""
+        """Return numbers of the listed values at their grid indexes, the last axis; zero elsewhere."""
         if self.listed.size == self.grid:
             return listed
-        found = np.zeros((*listed.shape[:-1], self.grid))
-        found[..., self.listed] = listed
-        return found
+        whole = np.zeros((*listed.shape[:-1], self.grid))
+        whole[..., self.listed] = listed
+        return whole
 
     def gathered(self, masses: Floats) -> Floats:
-        """The masses of the cells."""
+        """Return the masses of the cells."""
         return np.bincount(self.of, masses[self.listed]).astype(np.float64)
 
     def rows(self, of: Floats) -> tuple[Rows, Rows]:
-        """Functionals on the grid as functionals on cells: the least and the most that each can be in a cell."""
+        """Return functionals on the grid as functionals on cells: the smallest and the largest value of each in a cell."""
         starts, each = np.searchsorted(self.of, np.arange(self.centres.size)), np.arange(of.shape[0])
         inner = of[:, self.listed]
         least, most = np.minimum.reduceat(inner, starts, axis=1), np.maximum.reduceat(inner, starts, axis=1)
         return Rows(least, each), Rows(most, each)
 
     def named(self, of: str) -> tuple[Rows, Rows]:
-        """The same for all bins or the whole distribution function, with each row only once."""
+        """Return the same for all bins or the whole distribution function, with each row only once."""
         size, zero = self.centres.size, np.zeros((1, self.centres.size))
         if of == "cdf":
             rows = np.concatenate([zero, np.tri(size)])
@@ -94,7 +93,7 @@ class Cells:
 
 
 def cells(counts: Floats, channel: Channel, *, values: Positions | None, widths: Floats | None) -> Cells:
-    """The cells of a grid or of a list of its values: each value its own up to 128, else equal runs of neighbours."""
+    """Return the cells of a grid or of a list of its values: one for each value up to 128, else equal runs of neighbors."""
     grid = channel.values
     breadth = np.ones(grid) if widths is None else widths
     ends = np.cumsum(breadth) / breadth.sum()
@@ -127,17 +126,17 @@ def _weighted(channel: Channel, reports: Positions, values: Positions, widths: F
 
 
 def _interpolated(at: Floats, nodes: Floats, heights: Floats) -> Floats:
-    """Straight lines through the nodes, continued beyond the first and the last."""
+    """Interpolate linearly between the nodes, and continue beyond the first and the last."""
     left = np.clip(np.searchsorted(nodes, at) - 1, 0, nodes.size - 2)
     share = (at - nodes[left]) / (nodes[left + 1] - nodes[left])
     return np.asarray(heights[left] + share * (heights[left + 1] - heights[left]))
 
 
-LOST = 1e-3  # information about the masses that one joining may cost; a feature is visible from 10 on
+LOST = 1e-3  # information about the masses that one joining can cost; a feature is visible from 10 on
 
 
 def joined(counts: Floats, matrix: Floats) -> tuple[Floats, Floats]:
-    """Counts and channel with such reports joined."""
+    """Return counts and channel with equivalent reports joined."""
     starts = np.flatnonzero(joining_starts(np.ascontiguousarray(matrix), float(counts.sum()), LOST))
     return np.add.reduceat(counts, starts), np.add.reduceat(matrix, starts, axis=0)
 
@@ -152,7 +151,7 @@ def joining_starts(matrix: Floats, total: float, lost: float) -> Floats:
     group = matrix[0].copy()
     for s in range(1, reports):
         a, b = group.mean(), matrix[s].mean()
-        apart = 0.0 if (a > 0) == (b > 0) else np.inf  # what no value can give joins nothing else
+        apart = 0.0 if (a > 0) == (b > 0) else np.inf  # impossible reports are joined only with each other
         if a > 0 and b > 0:
             for j in range(values):
                 apart += (group[j] / a - matrix[s, j] / b) ** 2

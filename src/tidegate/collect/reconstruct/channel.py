@@ -2,7 +2,8 @@
 
 A[s, j] of bins is exact for values spread evenly in bin j; of atoms, for the values themselves. Columns sum to one.
 
-Reference  Agrawal & Aggarwal 2001, Section 3, with the widths of the intervals kept.
+Reference:
+    Agrawal & Aggarwal 2001, Section 3, with the widths of the intervals kept.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CLOSED_BEYOND = 1e-9  # a shifted one has none: its kernel reaches until nothing
 
 
 class Channel(Protocol):
-    """What reconstruction needs of A."""
+    """The interface of A for reconstruction."""
 
     @property
     def reports(self) -> int: ...
@@ -65,7 +66,7 @@ class Dense:
         return Dense(np.ascontiguousarray(self.matrix[:, chosen]), densities)
 
     def merged(self, reports: Positions, values: Positions) -> Floats:
-        """The channel of neighbouring bins taken together; both arguments say where each cell starts, and the end."""
+        """Return the channel of merged neighboring bins; both arguments list where each cell starts, and the end."""
         summed = np.add.reduceat(np.add.reduceat(self.matrix, reports[:-1], axis=0), values[:-1], axis=1)
         return np.asarray(summed / np.diff(values))
 
@@ -75,9 +76,9 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Shifted:
-    """A[s, j] = kernel[s - j] + background[s]: products by FFT, no matrix of the whole is ever formed.
+    """A[s, j] = kernel[s - j] + background[s]: products by FFT; the whole matrix is never formed.
 
-    `clipped` reports at either end are never sent: the first or last that can be stands for them.
+    `clipped` reports at either end are never sent; the first or last possible report is sent instead.
     """
 
     kernel: Floats  # (reports + 2 clipped - values + 1,)
@@ -106,14 +107,14 @@ class Shifted:
 
     def forward(self, masses: Floats) -> Floats:
         shifted = irfft(rfft(masses, self.length) * self.spectrum, self.length)[: self.full]
-        found = self._folded(np.maximum(shifted, 0))  # rounding leaves -1e-12 and the like
-        return found if self.background is None else found + self.background * masses.sum()
+        product = self._folded(np.maximum(shifted, 0))  # rounding leaves -1e-12 and the like
+        return product if self.background is None else product + self.background * masses.sum()
 
     def back(self, weights: Floats) -> Floats:
         padded = np.pad(weights, self.clipped, mode="edge") if self.clipped else weights
         shifted = irfft(rfft(padded, self.length) * self.spectrum.conj(), self.length)[: self.values]
-        found = np.maximum(shifted, 0)
-        return np.asarray(found if self.background is None else found + self.background @ weights)
+        product = np.maximum(shifted, 0)
+        return np.asarray(product if self.background is None else product + self.background @ weights)
 
     def columns(self, chosen: Positions) -> Dense:
         matrix = np.zeros((self.full, chosen.size))
@@ -129,10 +130,10 @@ class Shifted:
         twice = np.concatenate([np.zeros(self.values + 1), np.cumsum(np.cumsum(self.kernel))])
         twice = np.concatenate([twice, twice[-1] + np.arange(1, self.values + 1) * self.kernel.sum()])
         corners = twice[ends[:, None] - values[None, :] + self.values]  # sum over s < report and j >= value
-        found = np.maximum(np.diff(corners[:, :-1] - corners[:, 1:], axis=0) / np.diff(values), 0)
+        matrix = np.maximum(np.diff(corners[:, :-1] - corners[:, 1:], axis=0) / np.diff(values), 0)
         if self.background is None:
-            return np.asarray(found)
-        return np.asarray(found + np.add.reduceat(self.background, reports[:-1])[:, None])
+            return np.asarray(matrix)
+        return np.asarray(matrix + np.add.reduceat(self.background, reports[:-1])[:, None])
 
     def midpoints(self) -> Channel:
         return self if self.at_midpoints is None else Shifted(self.at_midpoints, self.values)
@@ -140,10 +141,10 @@ class Shifted:
     def _folded(self, full: Floats) -> Floats:
         if not self.clipped:
             return full
-        found = full[self.clipped : -self.clipped].copy()
-        found[0] += full[: self.clipped].sum(axis=0)
-        found[-1] += full[-self.clipped :].sum(axis=0)
-        return found
+        folded = full[self.clipped : -self.clipped].copy()
+        folded[0] += full[: self.clipped].sum(axis=0)
+        folded[-1] += full[-self.clipped :].sum(axis=0)
+        return folded
 
 
 def build_channel(spec: ChannelSpec) -> Channel:
@@ -151,12 +152,12 @@ def build_channel(spec: ChannelSpec) -> Channel:
     if spec.matrix is not None:
         return Dense(spec.matrix)
     if spec.kernel is None:
-        raise ValueError("a channel needs a matrix or a kernel")
+        raise ValueError("A channel needs a matrix or a kernel.")
     return Shifted(spec.kernel, spec.values, background=spec.background, clipped=spec.clipped)
 
 
 def bins_channel(noise: Noise, value_edges: Floats, report_edges: Floats, *, open_ends: bool = True) -> Dense:
-    """A for values spread evenly in bins, which may be unequal. Open ends: the outer report bins go on for ever."""
+    """Return A for values spread evenly in bins, which may be unequal. Open ends: the outer report bins are unbounded."""
     edges = _opened(noise, value_edges, report_edges) if open_ends else report_edges
     corners = noise.integral(edges[:, None] - value_edges[None, :])
     matrix = np.diff(corners[:, :-1] - corners[:, 1:], axis=0) / np.diff(value_edges)
@@ -164,7 +165,7 @@ def bins_channel(noise: Noise, value_edges: Floats, report_edges: Floats, *, ope
 
 
 def atoms_channel(noise: Noise, values: Floats, report_edges: Floats, *, open_ends: bool = True) -> Dense:
-    """A for values that are exactly those listed."""
+    """Return A for values that are exactly those listed."""
     below = noise.cumulative(report_edges[:, None] - values[None, :])
     if open_ends:
         below[0], below[-1] = 0, 1
@@ -172,9 +173,9 @@ def atoms_channel(noise: Noise, values: Floats, report_edges: Floats, *, open_en
 
 
 def grid_channel(noise: Noise, bins: int, *, low: float = 0.0, high: float = 1.0, spread: bool = True) -> Channel:
-    """A for `bins` equal bins of [low, high]; reports are binned at the same width, as far as the noise reaches.
+    """Return A for `bins` equal bins of [low, high]; reports are binned at the same width, as far as the noise reaches.
 
-    `spread`: values lie evenly in their bin; otherwise at its centre.
+    `spread`: values are spread evenly in their bin; otherwise they are at its center.
     """
     width, dense = (high - low) / bins, bins <= LONGEST_DENSE
     reach = noise.reach(beyond=OPEN_BEYOND if dense else CLOSED_BEYOND)
@@ -186,14 +187,14 @@ def grid_channel(noise: Noise, bins: int, *, low: float = 0.0, high: float = 1.0
 
 
 def report_edges(bins: int, reach: float, *, low: float = 0.0, high: float = 1.0) -> Floats:
-    """The grid of the values, continued by whole bins until nothing is left outside."""
+    """Return the grid of the values, extended by whole bins until it covers all reports."""
     width = (high - low) / bins
     more = int(np.ceil(reach / width - 1e-9))
     return np.asarray(low + width * np.arange(-more, bins + more + 1))
 
 
 def square_wave_channel(wave: SquareWave, bins: int, *, spread: bool = True) -> Channel:
-    """A of the square wave for `bins` equal bins of [0, 1]: a shifted box over an even background."""
+    """Return A of the square wave for `bins` equal bins of [0, 1]: a shifted box over an even background."""
     edges = report_edges(bins, wave.half)
     share = (wave.near - wave.far) * 2 * wave.half
     background = wave.far * np.diff(np.clip(edges, -wave.half, 1 + wave.half))

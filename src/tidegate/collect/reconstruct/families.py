@@ -1,8 +1,8 @@
 """Four families of smooth distributions: a link from numbers u to masses, and a prior on the differences of u.
 
 masses p = width g(u) / sum.  e = D u are scaled differences of order d; their prior is Gaussian, -strength/2 sum e^2,
-or Cauchy, -sum ln(1 + strength e^2), which forgives a few large ones. What D does not see (polynomials below degree d)
-has a proper Gaussian prior around the even distribution.
+or Cauchy, -sum ln(1 + strength e^2), which allows a few large ones. The null space of D (polynomials below degree d) has a
+proper Gaussian prior around the uniform distribution.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidegate.extras import extra
 with extra("collect", "Estimating from randomized reports"):
     from scipy.special import expit  # type: ignore[import-untyped]
 
-NULL_VARIANCE = 9.0  # per value: the prior of what the differences do not see
+NULL_VARIANCE = 9.0  # per value: the prior of the null space of the differences
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ BANK = (
 
 @dataclass(frozen=True, eq=False)
 class Smoothness:
-    """D, the precision of what D does not see, and the parts of the prior's constant that do not change."""
+    """D, the precision of its null space, and the fixed parts of the prior's constant."""
 
     differences: Floats  # (k - d, k)
     squared: Floats  # D'D
@@ -72,7 +72,7 @@ class Smoothness:
 
 
 def smoothness(order: int, centres: Floats) -> Smoothness:
-    """For values at `centres` of [0, 1]. At equal steps of 1/m this is m^(d - 1/2) diff(u, d)."""
+    """Return the smoothness for values at `centres` of [0, 1]. At equal steps of 1/m this is m^(d - 1/2) diff(u, d)."""
     return _smoothness(order, tuple(centres.tolist()))
 
 
@@ -100,7 +100,7 @@ class Prior:
     strength: float
 
     def precision(self, u: Floats) -> Floats:
-        """Of the Gaussian that touches the prior at u."""
+        """Return the precision of the Gaussian that touches the prior at u."""
         if not self.family.cauchy:
             return self.strength * self.shape.squared + self.shape.null
         e = self.shape.differences @ u
@@ -108,7 +108,7 @@ class Prior:
         return self.shape.differences.T @ (weights[:, None] * self.shape.differences) + self.shape.null
 
     def log(self, u: Floats) -> float:
-        """Up to `constant`."""
+        """Return the logarithm of the prior, up to `constant`."""
         e, off = self.shape.differences @ u, u - self.family.even
         null = 0.5 * float(off @ (self.shape.null @ off))
         if self.family.cauchy:

@@ -1,8 +1,8 @@
-"""One penalised fit: the most probable u of a family at one strength, and what it says about itself.
+"""One penalized fit: the most probable u of a family at one strength, with its evidence and degrees of freedom.
 
 Newton steps with Fisher's information; the Cauchy prior enters by the Gaussian that touches it from below.
 
-One thread for many small products: a second one mostly waits, and on a busy machine it waits long.
+Fits run on one thread: a second one mostly waits for small products, and longer on a busy machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ with extra("collect", "Estimating from randomized reports"):
     from scipy.linalg.lapack import dpotrf, dpotri, dpotrs  # type: ignore[import-untyped]
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-ENOUGH = 1e-3  # of log posterior: less is not worth a step
+ENOUGH = 1e-3  # of log posterior: a smaller gain ends the fit
 STEPS, HALVINGS, LONGEST = 40, 10, 6.0
 
 
@@ -43,7 +43,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Where a fit stands: u, the masses, their slopes, the reports to expect, and the log likelihood."""
+    """The state of a fit: u, the masses, their slopes, the expected reports, and the log likelihood."""
 
     u: Floats
     masses: Floats
@@ -68,7 +68,7 @@ class Fit:
 
 
 def fit(data: Data, prior: Prior, start: Floats) -> Fit:
-    """The fit from `start`, which should be the fit at a strength near by."""
+    """Fit from `start`, which should be the fit at a similar strength."""
     here = point(data, prior, start)
     height = here.likelihood + prior.log(here.u)
     for _ in range(STEPS):
@@ -89,14 +89,14 @@ def fit(data: Data, prior: Prior, start: Floats) -> Fit:
 
 @dataclass(frozen=True, eq=False)
 class Curvature:
-    """The prior's precision at a point, and the upper Cholesky factor of its sum with Fisher's information."""
+    """Return the prior's precision at a point, and the upper Cholesky factor of its sum with Fisher's information."""
 
     precision: Floats
     factor: Floats
 
 
 def curvature(data: Data, prior: Prior, here: Point) -> Curvature:
-    """Fisher's information about u is N r r' (A' diag(1/d) A - 1), d the reports to expect, r the slopes.
+    """Fisher's information about u is N r r' (A' diag(1/d) A - 1), d the expected reports, r the slopes.
 
     Tried: keeping A' diag(1/d) A for several steps. It saves four products of five and gains nothing: steps get
     shorter, and some fits stop early.
@@ -112,7 +112,7 @@ def curvature(data: Data, prior: Prior, here: Point) -> Curvature:
 
 
 def point(data: Data, prior: Prior, u: Floats) -> Point:
-    """The masses at u and how well they explain the counts."""
+    """Return the masses at u and the likelihood of the counts."""
     raised, slope = prior.family.link(u)
     raised, slope = data.widths * raised, data.widths * slope
     total = raised.sum()
@@ -122,7 +122,7 @@ def point(data: Data, prior: Prior, u: Floats) -> Point:
 
 
 def climb(data: Data, prior: Prior, here: Point, step: Floats, height: float) -> tuple[float, Point | None, float]:
-    """A step that raises likelihood and prior together, shortened until it does; None if none was found."""
+    """Return a step that raises likelihood and prior together, shortened until it does; None if there is none."""
     length = min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-300))
     for _ in range(HALVINGS):
         there = point(data, prior, here.u + length * step)
@@ -134,7 +134,7 @@ def climb(data: Data, prior: Prior, here: Point, step: Floats, height: float) ->
 
 
 def factored(matrix: Floats, *, ridge: float) -> Floats:
-    """The upper Cholesky factor, with more on the diagonal where rounding asks for it."""
+    """Return the upper Cholesky factor, with more on the diagonal if rounding needs it."""
     diagonal = np.einsum("ii->i", matrix)
     diagonal += ridge
     factor, failed = dpotrf(matrix)
@@ -147,7 +147,7 @@ def factored(matrix: Floats, *, ridge: float) -> Floats:
 
 
 def described(prior: Prior, here: Point, curve: Curvature) -> Fit:
-    """Degrees of freedom tr((H+Q)^-1 H) = k - tr((H+Q)^-1 Q), and Laplace's approximation to the evidence."""
+    """Return degrees of freedom tr((H+Q)^-1 H) = k - tr((H+Q)^-1 Q), and Laplace's approximation to the evidence."""
     inverse, precision = np.triu(dpotri(curve.factor)[0]), curve.precision
     doubled = 2 * float((inverse * precision).sum()) - float(np.diag(inverse) @ np.diag(precision))
     height = here.likelihood + prior.log(here.u) + prior.constant
@@ -175,7 +175,7 @@ def _controller() -> ThreadpoolController:  # finding the libraries takes longer
 
 
 def one_thread(work: Callable[P, T]) -> Callable[P, T]:
-    """The same work, with linear algebra on one thread."""
+    """Run a function with linear algebra on one thread."""
 
     @wraps(work)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Continuous noise as published: its distribution function, the integral of that, its density, and how far it reaches.
+"""Published continuous noise: its distribution function, the integral of that, its density, and its reach.
 
 "A privacy of p" is a 95% confidence interval as wide as p times the attribute's range: Agrawal & Srikant 2000.
 """
@@ -107,7 +107,8 @@ class LaplaceNoise:
 class SquareWave:
     """Reports on [-half, 1 + half]: density `near` within half of the value, `far` elsewhere; near / far = e^epsilon.
 
-    Reference  Li et al. 2020, "Estimating numerical distributions under local differential privacy", Section 4.
+    Reference:
+        Li et al. 2020, "Estimating numerical distributions under local differential privacy", Section 4.
     """
 
     epsilon: float

@@ -1,4 +1,4 @@
-"""What reconstruction gives back."""
+"""The result of a reconstruction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ with extra("collect", "Estimating from randomized reports"):
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """An estimated distribution: masses on the grid, how they were found, and what to keep in mind."""
+    """An estimated distribution: masses on the grid, the method, and warnings."""
 
     masses: Floats
     method: str
@@ -36,8 +36,8 @@ class Reconstruction:
     def weights(self) -> tuple[tuple[str, float, float], ...]:
         """Family, strength and weight of each model in the estimate, the heaviest first; none for other methods."""
         models = self._bank.models if self._bank else ()
-        found = ((model.fit.family, model.fit.strength, model.weight) for model in models)
-        return tuple(sorted(found, key=lambda one: -one[2]))
+        unsorted = ((model.fit.family, model.fit.strength, model.weight) for model in models)
+        return tuple(sorted(unsorted, key=lambda model: -model[2]))
 
     @property
     def cdf(self) -> Floats:
@@ -45,20 +45,21 @@ class Reconstruction:
         return np.cumsum(self.masses)
 
     def band(self, kind: str = "default", *, confidence: float = 0.95, of: str | Floats = "bins") -> Band:
-        """A band for the bins ("bins"), the distribution function ("cdf") or any rows of coefficients.
+        """Return a band for the bins ("bins"), the distribution function ("cdf") or any rows of coefficients.
 
-        Guarantee  none proven. Measured at 95%: see bands.py. "default" trusts that the values are not a few atoms;
-                   "strict" trusts only that no mass is negative.
+        Guarantee:
+            None proven. Measured at 95%: see bands.py. "default" assumes that the values are not a few atoms;
+            "strict" assumes only that no mass is negative.
         """
         if isinstance(of, str) and of not in ("bins", "cdf"):
-            raise Unsupported(f'no band is called "{of}".', 'Ask of="bins", of="cdf", or give rows of coefficients.')
+            raise Unsupported(f'Unknown functional: of="{of}".', 'Use of="bins", of="cdf", or rows of coefficients.')
         if not 0 < confidence < 1:
-            raise Unsupported(f"a confidence of {confidence:g} is no probability.", "Ask for one such as 0.95.")
+            raise Unsupported(f"`confidence` must be between 0 and 1; it is {confidence:g}.", "Use 0.95, for example.")
         if kind == "default":
             return self._default(confidence, of)
         if kind == "strict":
             return self._strict(confidence, of)
-        raise Unsupported(f'no band is of kind "{kind}".', 'Ask for "default" or "strict".')
+        raise Unsupported(f'Unknown kind of band: "{kind}".', 'Use "default" or "strict".')
 
     def _default(self, confidence: float, of: str | Floats) -> Band:
         if self._bank is not None:
@@ -66,22 +67,22 @@ class Reconstruction:
         if self._inverse is not None:
             return _normal_band(self._inverse, self.masses, of=of, confidence=confidence)
         raise Unsupported(
-            f'the method "{self.method}" has no default band: it does not know how much it smoothed.',
-            'Use method="bank", or ask for the strict band.',
+            f'The method "{self.method}" has no default band, because its amount of smoothing is unknown.',
+            'Use method="bank", or the strict band.',
         )
 
     def _strict(self, confidence: float, of: str | Floats) -> Band:
         cells = self._cells
         if cells is None:
-            raise Unsupported(f'the method "{self.method}" keeps no reports for a strict band.', 'Use method="bank".')
+            raise Unsupported(f'The method "{self.method}" has no strict band.', 'Use method="bank".')
         low, high = cells.named(of) if isinstance(of, str) else cells.rows(np.atleast_2d(of))
         return strict_band(cells.data, cells.gathered(self.masses), low, high, confidence=confidence)
 
 
-def _normal_band(found: Inverse, masses: Floats, *, of: str | Floats, confidence: float) -> Band:
-    """The interval of the unbiased estimate, cut to what is possible."""
-    rows, raw = coefficients(of, masses.size), applied(of, found.raw)
-    variance = np.maximum(np.einsum("ij,ij->i", rows @ found.covariance, rows), 0)
+def _normal_band(inverse: Inverse, masses: Floats, *, of: str | Floats, confidence: float) -> Band:
+    """Return the interval of the unbiased estimate, clipped to possible values."""
+    rows, raw = coefficients(of, masses.size), applied(of, inverse.raw)
+    variance = np.maximum(np.einsum("ij,ij->i", rows @ inverse.covariance, rows), 0)
     wide = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
     least, most = limits(of, masses.size)
     estimate = applied(of, masses)

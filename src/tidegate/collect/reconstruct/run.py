@@ -1,4 +1,4 @@
-"""The story: check the counts, choose the method, estimate, say what to keep in mind."""
+"""The reconstruction: check the counts, choose the method, estimate, warn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.collect.reconstruct.categories import Inverse, inverted
 from tidegate.collect.reconstruct.cells import Cells, Rows, cells
 from tidegate.collect.reconstruct.channel import Channel, Dense
 from tidegate.collect.reconstruct.em import Steps, bayes, em, em_smoothed
-from tidegate.collect.reconstruct.features import FINE, features, foretold, unsettled, untold
+from tidegate.collect.reconstruct.features import FINE, expected_features, features, too_few_reports, unsettled
 from tidegate.collect.reconstruct.fit import one_thread
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.errors import Unsupported, did_you_mean
@@ -34,21 +34,24 @@ def reconstruct(
     widths: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> Reconstruction:
-    """The distribution of the values, from the counts of their randomized reports.
+    """Estimate the distribution of the values from the counts of their randomized reports.
 
-    `channel` holds A[s, j], the chance of report s from value j. `values` lists the places on the grid that can hold
-    mass at all; `atoms` says that there are few, unknown. `widths` are those of unequal bins. `progress(done, of)` is
-    called as the work goes on.
+    `channel` is A[s, j], the probability of report s from value j. `values` lists the grid indexes that can have mass;
+    `atoms` states that there are few, unknown ones. `widths` are those of unequal bins. `progress(done, of)` reports
+    progress.
 
-    Guarantee  the same counts give the same estimate; masses are not negative and sum to one. It reads counts of
-               randomized reports alone, so it costs no privacy.
-    Needs      columns of the channel that sum to one. Reports that no value can give are left out.
+    Guarantee:
+        The same counts give the same estimate; masses are not negative and sum to one. It reads counts of
+        randomized reports alone, so it costs no privacy.
+
+    Needs:
+        Columns of the channel that sum to one. Reports that no value can give are left out.
     """
     channel = channel if not isinstance(channel, np.ndarray) else Dense(channel)
     reports, breadth = _checked(np.asarray(counts, np.float64), channel, widths)
     listed = None if values is None else _listed(values, channel.values)
     if method not in METHODS:
-        raise Unsupported(f'no method is called "{method}".', did_you_mean(method, METHODS))
+        raise Unsupported(f'Unknown method: "{method}".', did_you_mean(method, METHODS))
     if method in STEPPING:
         return _stepped(method, reports, channel, listed, breadth)
     if method == "inversion" or (channel.values if listed is None else listed.size) < FEWEST:
@@ -56,82 +59,82 @@ def reconstruct(
     return _banked(cells(reports, channel, values=listed, widths=breadth), channel, atoms=atoms, progress=progress)
 
 
-def _banked(found: Cells, channel: Channel, *, atoms: bool, progress: Progress | None) -> Reconstruction:
-    total, estimate = found.data.total, bank(found, progress=progress)
-    inner = channel if found.listed.size == found.grid else Dense(found.data.matrix)
+def _banked(gathered: Cells, channel: Channel, *, atoms: bool, progress: Progress | None) -> Reconstruction:
+    total, estimate = gathered.data.total, bank(gathered, progress=progress)
+    inner = channel if gathered.listed.size == gathered.grid else Dense(gathered.data.matrix)
     shown = features(inner, reports=total)
-    said = foretold(shown, reports=total, values=found.listed.size)
+    said = expected_features(shown, reports=total, values=gathered.listed.size)
     masses = estimate.atoms if atoms else estimate.masses
-    if shown < FINE and not atoms and found.listed.size == found.grid:
-        said += unsettled(_strict_width(found, masses))
-    if not atoms and found.listed.size == found.grid:
-        said += untold(estimate.masses, estimate.atoms)
+    if shown < FINE and not atoms and gathered.listed.size == gathered.grid:
+        said += unsettled(_strict_width(gathered, masses))
+    if not atoms and gathered.listed.size == gathered.grid:
+        said += too_few_reports(estimate.masses, estimate.atoms)
     name = "bank, atoms" if atoms else "bank"
-    return Reconstruction(masses, name, total, shown, warnings=said, _bank=estimate, _cells=found)
+    return Reconstruction(masses, name, total, shown, warnings=said, _bank=estimate, _cells=gathered)
 
 
-def _strict_width(found: Cells, masses: Floats) -> float:
-    size = found.centres.size
+def _strict_width(gathered: Cells, masses: Floats) -> float:
+    size = gathered.centres.size
     points = np.tri(size)[size // 20 :: -(-size // 10)]
     rows = Rows(points, np.arange(len(points)))
-    band = strict_band(found.data, found.gathered(masses), rows, rows, confidence=0.95)
+    band = strict_band(gathered.data, gathered.gathered(masses), rows, rows, confidence=0.95)
     return float((band.high - band.low).mean())
 
 
 def _stepped(
     method: str, counts: Floats, channel: Channel, listed: Positions | None, widths: Floats | None
 ) -> Reconstruction:
-    """The published methods, on the whole grid, from the even distribution."""
+    """Run a published method on the whole grid, from the uniform distribution."""
     inner = channel if listed is None else channel.columns(listed)
     even = np.ones(inner.values) if widths is None or listed is not None else widths
-    found = STEPPING[method](counts, inner, start=even / even.sum())
-    kept = cells(counts, channel, values=listed, widths=widths)
+    steps = STEPPING[method](counts, inner, start=even / even.sum())
+    gathered = cells(counts, channel, values=listed, widths=widths)
     shown, total = features(inner, reports=counts.sum()), float(counts.sum())
-    said = foretold(shown, reports=total, values=inner.values)
-    return Reconstruction(kept.placed(found.masses), method, total, shown, found.steps, said, _cells=kept)
+    said = expected_features(shown, reports=total, values=inner.values)
+    return Reconstruction(gathered.placed(steps.masses), method, total, shown, steps.steps, said, _cells=gathered)
 
 
 def _inverted(counts: Floats, channel: Channel, listed: Positions | None) -> Reconstruction:
-    kept = cells(counts, channel, values=listed, widths=None)
-    if kept.merged:
+    gathered = cells(counts, channel, values=listed, widths=None)
+    if gathered.merged:
         raise Unsupported(
-            f"{kept.listed.size:,} values are too many to invert: the errors would drown the shares.",
+            f"{gathered.listed.size:,} values are too many to invert: the errors would exceed the shares.",
             'Use method="bank", or shares() for categories.',
         )
-    if np.linalg.matrix_rank(kept.data.matrix) < kept.listed.size:
+    if np.linalg.matrix_rank(gathered.data.matrix) < gathered.listed.size:
         raise Unsupported(
-            "these reports cannot be inverted: different distributions of the values give the same ones.",
-            'Use method="bank" and the strict band, or ask for less noise.',
+            "These reports cannot be inverted: different distributions of the values give the same reports.",
+            'Use method="bank" and the strict band, or less noise.',
         )
-    found, total = inverted(kept.data.counts, kept.data.matrix), float(counts.sum())
-    shown = features(Dense(kept.data.matrix), reports=total)
-    said = foretold(shown, reports=total, values=kept.listed.size)
-    covariance = kept.placed(kept.placed(found.covariance).T)
-    whole = Inverse(kept.placed(found.raw), kept.placed(found.masses), covariance)
-    return Reconstruction(whole.masses, "inversion", total, shown, warnings=said, _inverse=whole, _cells=kept)
+    inverse, total = inverted(gathered.data.counts, gathered.data.matrix), float(counts.sum())
+    shown = features(Dense(gathered.data.matrix), reports=total)
+    said = expected_features(shown, reports=total, values=gathered.listed.size)
+    covariance = gathered.placed(gathered.placed(inverse.covariance).T)
+    whole = Inverse(gathered.placed(inverse.raw), gathered.placed(inverse.masses), covariance)
+    return Reconstruction(whole.masses, "inversion", total, shown, warnings=said, _inverse=whole, _cells=gathered)
 
 
 def _checked(counts: Floats, channel: Channel, widths: ArrayLike | None) -> tuple[Floats, Floats | None]:
     if counts.shape != (channel.reports,):
         raise Unsupported(
-            f"counts of shape {counts.shape} do not fit a channel with {channel.reports:,} kinds of reports.",
-            "Count the reports on the grid that the channel was made for.",
+            f"Counts of shape {counts.shape} do not fit a channel with {channel.reports:,} different reports.",
+            "Count the reports on the grid of the channel.",
         )
     if not (np.isfinite(counts).all() and counts.min() >= 0):
-        raise Unsupported("counts are numbers of reports: finite and not negative.")
+        raise Unsupported("Counts must be finite and not negative.")
     counts = np.where(channel.forward(np.full(channel.values, 1 / channel.values)) > 0, counts, 0.0)
     if counts.sum() == 0:
-        raise Unsupported("there is nothing to reconstruct from: no report that a value can give has come in yet.")
+        raise Unsupported("There is no possible report to reconstruct from.")
     if widths is None:
         return counts, None
     breadth = np.asarray(widths, np.float64)
     if breadth.shape != (channel.values,) or not (np.isfinite(breadth).all() and breadth.min() > 0):
-        raise Unsupported(f"widths are needed for {channel.values:,} bins, each above zero.")
+        raise Unsupported(f"`widths` must be {channel.values:,} numbers above zero, one for each bin.")
     return counts, breadth
 
 
 def _listed(values: Sequence[int], size: int) -> Positions:
     listed = np.unique(np.asarray(values, np.intp))
     if not listed.size or listed[0] < 0 or listed[-1] >= size:
-        raise Unsupported(f"the listed values must be places 0 to {size - 1} on the grid.")
+        raise Unsupported(f"`values` must be grid indexes from 0 to {size - 1}.")
     return listed

@@ -1,10 +1,10 @@
 """Decision trees from randomized records.
 
-classifier.py   RandomizedTreeClassifier: fit reports, predict values         asking.py      the tree of a survey
+classifier.py   RandomizedTreeClassifier: fit reports, predict values         survey_tree.py  the tree of a survey
 strategies.py   randomized, global, by-class, local, as published             joint.py       several attributes at once
-choosing.py     which of them does best, told from reports alone              tensors.py     its EM
+selection.py    the best strategy, chosen from reports alone
 grow.py         Gini tree over intervals, pruned by description length        training.py    records, channels, classes
-columns.py      intervals and channels of a column                            picking.py     sets as single values
+columns.py      intervals and channels of a column, sets as single values
 """
 
 from tidegate.collect.trees.classifier import STRATEGIES, RandomizedTreeClassifier

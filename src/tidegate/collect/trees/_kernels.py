@@ -1,4 +1,4 @@
-"""Compiled loops of tree growing: histograms of classes, the best split, the parting of records, the way to a leaf.
+"""Kernels for growing trees: histograms of classes, the best split, the partition of records, the path to a leaf.
 
 Codes are (attributes, records) so that a column is contiguous; a node is a run order[start:end] of record numbers.
 """
@@ -18,18 +18,18 @@ with extra("collect", "Estimating from randomized reports"):
 
 @njit(cache=True)
 def class_counts(codes: Ints32, labels: Ints32, weights: Floats, records: Ints32, sizes: Ints32, classes: int) -> Any:
-    """How much weight of each class lies in each interval of each attribute: (attributes, widest, classes)."""
-    found = np.zeros((codes.shape[0], sizes.max(), classes))
+    """Return the weight of each class in each interval of each attribute: (attributes, widest, classes)."""
+    counts = np.zeros((codes.shape[0], sizes.max(), classes))
     for a in range(codes.shape[0]):
-        column, into = codes[a], found[a]
+        column, into = codes[a], counts[a]
         for i in records:
             into[column[i], labels[i]] += weights[i]
-    return found
+    return counts
 
 
 @njit(cache=True)
 def best_split(counts: Floats, sizes: Ints32, unmix: Floats) -> Any:
-    """The attribute and the boundary with the least Gini impurity, and that impurity; the first among equals.
+    """Return the attribute and the boundary with the least Gini impurity, and that impurity; the first of ties.
 
     `unmix` turns counts of reported classes into counts of classes; what it makes negative counts as nothing.
     """
@@ -75,7 +75,7 @@ def _impurity(counts: Floats, unmix: Floats) -> float:
 
 @njit(cache=True)
 def part(column: Ints32, boundary: int, records: Ints32) -> int:
-    """Put the records below the boundary first, keeping their order; how many they are."""
+    """Move the records below the boundary to the front, keeping their order; return their number."""
     spare = np.empty_like(records)
     low, high = 0, 0
     for i in records:
@@ -91,19 +91,19 @@ def part(column: Ints32, boundary: int, records: Ints32) -> int:
 
 @njit(cache=True)
 def leaf_of(codes: Ints32, attribute: Ints32, boundary: Ints32, left: Ints32, right: Ints32) -> Any:
-    """The leaf that each record of (records, attributes) ends in."""
-    found = np.empty(codes.shape[0], np.int32)
+    """Return the leaf of each record of (records, attributes)."""
+    leaves = np.empty(codes.shape[0], np.int32)
     for i in range(codes.shape[0]):
         node = 0
         while attribute[node] >= 0:
             node = left[node] if codes[i, attribute[node]] < boundary[node] else right[node]
-        found[i] = node
-    return found
+        leaves[i] = node
+    return leaves
 
 
 @njit(cache=True)
 def associated(reports: Ints32, records: Ints32, ends: Floats, kinds: int, out: Ints32) -> None:
-    """Give records, by the order of their reports, to intervals so that `ends[j]` of them lie in intervals up to j."""
+    """Assign records to intervals in the order of their reports, so that `ends[j]` of them are in intervals up to j."""
     starts = np.zeros(kinds + 1, np.int64)
     for i in records:
         starts[reports[i] + 1] += 1
@@ -115,18 +115,18 @@ def associated(reports: Ints32, records: Ints32, ends: Floats, kinds: int, out: 
 
 
 @njit(cache=True)
-def kept(reports: Ints32, records: Ints32, wanted: Floats, out: Ints32) -> None:
-    """Give each record the interval of its report while there is room (`wanted`), the others what is left, in order."""
-    left = wanted.copy()
+def kept(reports: Ints32, records: Ints32, room: Floats, out: Ints32) -> None:
+    """Assign each record the interval of its report while there is room, and the others the remaining room, in order."""
+    left = room.copy()
     for i in records:
         out[i] = -1
         if left[reports[i]] > 0:
             left[reports[i]] -= 1
             out[i] = reports[i]
-    place = 0
+    interval = 0
     for i in records:
         if out[i] < 0:
-            while place < left.size - 1 and left[place] <= 0:
-                place += 1
-            left[place] -= 1
-            out[i] = place
+            while interval < left.size - 1 and left[interval] <= 0:
+                interval += 1
+            left[interval] -= 1
+            out[i] = interval

@@ -23,7 +23,7 @@ with extra("sklearn", "The tree classifier"):
     from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
     from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 
-Given = Column | Operator | None
+Described = Column | Operator | None
 STRATEGIES: dict[str, Callable[[Training], Tree]] = {
     "randomized": randomized,
     "original": randomized,
@@ -52,7 +52,11 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     """
 
     def __init__(
-        self, *, columns: Sequence[Given] | None = None, label_channel: ArrayLike | None = None, strategy: str = "best"
+        self,
+        *,
+        columns: Sequence[Described] | None = None,
+        label_channel: ArrayLike | None = None,
+        strategy: str = "best",
     ) -> None:
         self.columns = columns
         self.label_channel = label_channel
@@ -61,12 +65,12 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def fit(self, reports: ArrayLike, y: ArrayLike) -> RandomizedTreeClassifier:
         """Learn from randomized records (records, columns) and the class that each reported."""
         if self.strategy not in (*STRATEGIES, "best"):
-            raise Unsupported(f'no strategy is called "{self.strategy}".', did_you_mean(self.strategy, [*STRATEGIES]))
-        given, target = validate_data(self, reports, y, dtype=np.float64)
+            raise Unsupported(f'Unknown strategy: "{self.strategy}".', did_you_mean(self.strategy, [*STRATEGIES]))
+        rows, target = validate_data(self, reports, y, dtype=np.float64)
         check_classification_targets(target)
         self.classes_, labels = np.unique(target, return_inverse=True)
-        self.columns_ = self._columns(given)
-        training = self._training(given, labels.astype(np.int32))
+        self.columns_ = self._columns(rows)
+        training = self._training(rows, labels.astype(np.int32))
         if self.strategy == "best" and not training.plain:
             self.strategy_, self.tree_ = best(training)
         else:
@@ -78,7 +82,7 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def from_tree(
         cls, tree: Tree, *, columns: Sequence[Column], classes: Array, strategy: str
     ) -> RandomizedTreeClassifier:
-        """Return a fitted classifier with a tree that was learnt elsewhere."""
+        """Return a fitted classifier with a tree that was learned elsewhere."""
         classifier = cls(columns=columns, strategy=strategy)
         classifier.tree_, classifier.columns_ = tree, tuple(columns)
         classifier.classes_, classifier.strategy_ = classes, strategy
@@ -86,16 +90,16 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return classifier
 
     def predict(self, values: ArrayLike) -> Array:
-        """The class of true values."""
+        """Return the class of true values."""
         chances = self.predict_proba(values)
-        found: Array = self.classes_[chances.argmax(axis=1)]
-        return found
+        classes: Array = self.classes_[chances.argmax(axis=1)]
+        return classes
 
     def predict_proba(self, values: ArrayLike) -> Floats:
-        """The shares of the classes in the leaf of each record, in the order of `classes_`."""
+        """Return the shares of the classes in the leaf of each record, in the order of `classes_`."""
         check_is_fitted(self)
-        given = validate_data(self, values, dtype=np.float64, reset=False)
-        counts = self.tree_.counts[self.tree_.leaf(self._codes(given))]
+        rows = validate_data(self, values, dtype=np.float64, reset=False)
+        counts = self.tree_.counts[self.tree_.leaf(self._codes(rows))]
         total = counts.sum(axis=1, keepdims=True)
         even = np.full_like(counts, 1 / counts.shape[1])
         return np.asarray(np.divide(counts, total, out=even, where=total > 0))
@@ -104,15 +108,15 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         codes = [column.interval(values[:, a]) for a, column in enumerate(self.columns_)]
         return np.ascontiguousarray(np.array(codes, np.int32).T)
 
-    def _columns(self, given: Floats) -> tuple[Column, ...]:
-        told = [None] * given.shape[1] if self.columns is None else list(self.columns)
-        if len(told) != given.shape[1]:
-            raise Unsupported(f"{len(told)} columns are described, and the records have {given.shape[1]}.")
-        found = tuple(_column(one, given[:, a]) for a, one in enumerate(told))
-        return tuple(one.without_noise() for one in found) if self.strategy == "original" else found
+    def _columns(self, rows: Floats) -> tuple[Column, ...]:
+        described = [None] * rows.shape[1] if self.columns is None else list(self.columns)
+        if len(described) != rows.shape[1]:
+            raise Unsupported(f"{len(described)} columns are described, but the records have {rows.shape[1]}.")
+        columns = tuple(_column(column, rows[:, a]) for a, column in enumerate(described))
+        return tuple(column.without_noise() for column in columns) if self.strategy == "original" else columns
 
-    def _training(self, given: Floats, labels: Ints32) -> Training:
-        rows = [column.report(given[:, a]) for a, column in enumerate(self.columns_)]
+    def _training(self, records: Floats, labels: Ints32) -> Training:
+        rows = [column.report(records[:, a]) for a, column in enumerate(self.columns_)]
         return Training(np.array(rows, np.int32), labels, self.columns_, self._unmix())
 
     def _unmix(self) -> Floats:
@@ -122,13 +126,13 @@ class RandomizedTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         channel = np.asarray(self.label_channel, np.float64)
         if channel.shape != (size, size) or abs(np.linalg.det(channel)) < 1e-9:
             raise Unsupported(
-                f"a channel of {size} by {size} classes that can be inverted is needed for the labels.",
-                "Its columns are the classes as they are, its rows as they are reported.",
+                f"`label_channel` must be an invertible matrix of {size} by {size} classes.",
+                "Its columns are true classes, its rows reported classes.",
             )
         return np.asarray(np.linalg.inv(channel))
 
 
-def _column(told: Given, reports: Floats) -> Column:
-    if told is None:
+def _column(described: Described, reports: Floats) -> Column:
+    if described is None:
         return plain_column(reports)
-    return told if isinstance(told, Column) else column_of(told)
+    return described if isinstance(described, Column) else column_of(described)

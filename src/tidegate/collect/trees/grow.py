@@ -1,7 +1,8 @@
 """A tree by Gini impurity over intervals, pruned by description length.
 
-Reference  Shafer, Agrawal, Mehta 1996 (SPRINT) for the growing; Mehta, Rissanen, Agrawal 1995 for the pruning: a node
-           is a leaf where naming its class and its exceptions takes fewer bits than naming the split and both sides.
+Reference:
+    Shafer, Agrawal, Mehta 1996 (SPRINT) for the growing; Mehta, Rissanen, Agrawal 1995 for the pruning: a node
+    is a leaf if encoding its class and its exceptions takes fewer bits than encoding the split and both sides.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import numpy as np
 from tidegate.arrays import Floats, Ints32
 from tidegate.collect.trees._kernels import best_split, class_counts, leaf_of, part
 
-LEAST = 50.0  # weight of a node that is split; less where there are few records
-Associate = Callable[[Ints32, frozenset[int]], None]  # records, attributes split on above: gives them other codes
+LEAST = 50.0  # least weight of a node that is split; less with few records
+Associate = Callable[[Ints32, frozenset[int]], None]  # records, attributes split on above: changes their codes
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Tree:
 
     @property
     def used(self) -> list[int]:
-        """The attributes that some split asks for, ascending."""
+        """The attributes of all splits, ascending."""
         return sorted({int(a) for a in self.attribute if a >= 0})
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,42 +64,42 @@ class Tree:
         return cls(attribute, boundary, left, right, np.array(data["counts"], np.float64))
 
     def leaf(self, codes: Ints32) -> Ints32:
-        """The leaf of every record of (records, attributes)."""
-        found: Ints32 = leaf_of(codes, self.attribute, self.boundary, self.left, self.right)
-        return found
+        """Return the leaf of every record of (records, attributes)."""
+        leaves: Ints32 = leaf_of(codes, self.attribute, self.boundary, self.left, self.right)
+        return leaves
 
     def boxes(self, sizes: Ints32) -> dict[int, Ints32]:
-        """First and one past the last interval of every attribute, for every leaf: (attributes, 2)."""
-        found, waiting = {}, [(0, np.stack([np.zeros_like(sizes), sizes], axis=1))]
+        """Return the first and one past the last interval of every attribute for every leaf: (attributes, 2)."""
+        boxes, waiting = {}, [(0, np.stack([np.zeros_like(sizes), sizes], axis=1))]
         while waiting:
             node, box = waiting.pop()
             a, at = int(self.attribute[node]), self.boundary[node]
             if a < 0:
-                found[node] = box
+                boxes[node] = box
                 continue
             low, high = box.copy(), box.copy()
             low[a, 1] = high[a, 0] = at
             waiting += [(int(self.right[node]), high), (int(self.left[node]), low)]
-        return found
+        return boxes
 
 
 def grow(
     codes: Ints32, labels: Ints32, *, sizes: Ints32, unmix: Floats, weights: Floats | None = None,
     associate: Associate | None = None, unit: float = 1.0,
 ) -> Tree:  # fmt: skip
-    """The pruned tree of codes (attributes, records). `associate` may change the codes of a node's records, in place.
+    """Grow and prune the tree of codes (attributes, records). `associate` can change the codes of a node's records in place.
 
-    `unit` is how many records a weight of one stands for when bits are counted.
+    `unit` is the number of records that a weight of one represents when bits are counted.
     """
-    given = np.ones(labels.size) if weights is None else weights
-    least = min(LEAST, max(2.0, float(given.sum()) / 100))
+    record_weights = np.ones(labels.size) if weights is None else weights
+    least = min(LEAST, max(2.0, float(record_weights.sum()) / 100))
     order = np.arange(labels.size, dtype=np.int32)
-    root = _grown(codes, labels, given, order, sizes, unmix, associate, frozenset(), least)
-    _pruned(root, sizes, unmix, unit)
+    root = _grow(codes, labels, record_weights, order, sizes, unmix, associate, frozenset(), least)
+    _prune(root, sizes, unmix, unit)
     return _flat(root, unmix)
 
 
-def _grown(
+def _grow(
     codes: Ints32, labels: Ints32, weights: Floats, records: Ints32, sizes: Ints32, unmix: Floats,
     associate: Associate | None, above: frozenset[int], least: float,
 ) -> Node:  # fmt: skip
@@ -114,8 +115,8 @@ def _grown(
     middle = part(codes[a], boundary, records)
     node.attribute, node.boundary = a, boundary
     inner = above | {a}
-    node.below = _grown(codes, labels, weights, records[:middle], sizes, unmix, associate, inner, least)
-    node.above = _grown(codes, labels, weights, records[middle:], sizes, unmix, associate, inner, least)
+    node.below = _grow(codes, labels, weights, records[:middle], sizes, unmix, associate, inner, least)
+    node.above = _grow(codes, labels, weights, records[middle:], sizes, unmix, associate, inner, least)
     return node
 
 
@@ -125,9 +126,10 @@ def _gini(counts: Floats, unmix: Floats) -> float:
 
 
 def leaf_bits(counts: Floats) -> float:
-    """Bits that name the class of every record of a leaf.
+    """Return the bits that encode the class of every record of a leaf.
 
-    Reference  Rastogi, Shim 1998 (PUBLIC), Section 3.1; Krichevsky, Trofimov 1981.
+    Reference:
+        Rastogi, Shim 1998 (PUBLIC), Section 3.1; Krichevsky, Trofimov 1981.
     """
     n, k = float(counts.sum()), counts.size
     if n <= 0:
@@ -137,13 +139,13 @@ def leaf_bits(counts: Floats) -> float:
     return spread + max(0.0, (k - 1) / 2 * log2(n / 2) + (k / 2 * log(pi) - lgamma(k / 2)) / log(2))
 
 
-def _pruned(node: Node, sizes: Ints32, unmix: Floats, unit: float) -> float:
-    """Cut what does not pay; the bits that are left. One bit tells a leaf from a split."""
+def _prune(node: Node, sizes: Ints32, unmix: Floats, unit: float) -> float:
+    """Remove splits that do not save bits; return the remaining bits. One bit distinguishes a leaf from a split."""
     here = 1 + leaf_bits(unit * np.maximum(unmix @ node.counts, 0))
     if node.below is None or node.above is None:
         return here
     test = 1 + log2(sizes.size) + log2(max(1, int(sizes[node.attribute]) - 1))
-    split = test + _pruned(node.below, sizes, unmix, unit) + _pruned(node.above, sizes, unmix, unit)
+    split = test + _prune(node.below, sizes, unmix, unit) + _prune(node.above, sizes, unmix, unit)
     if here <= split:
         node.attribute, node.below, node.above = -1, None, None
     return min(here, split)
@@ -151,19 +153,19 @@ def _pruned(node: Node, sizes: Ints32, unmix: Floats, unit: float) -> float:
 
 def _flat(root: Node, unmix: Floats) -> Tree:
     nodes, left, right = [root], [-1], [-1]
-    place = 0
-    while place < len(nodes):
-        for side, child in ((left, nodes[place].below), (right, nodes[place].above)):
+    index = 0
+    while index < len(nodes):
+        for side, child in ((left, nodes[index].below), (right, nodes[index].above)):
             if child is not None:
-                side[place] = len(nodes)
+                side[index] = len(nodes)
                 nodes.append(child)
                 left.append(-1)
                 right.append(-1)
-        place += 1
+        index += 1
     true = np.maximum(np.array([unmix @ node.counts for node in nodes]), 0)
     attribute, boundary = (_ints([getattr(node, name) for node in nodes]) for name in ("attribute", "boundary"))
     return Tree(attribute, boundary, _ints(left), _ints(right), true)
 
 
-def _ints(given: list[int]) -> Ints32:
-    return np.array(given, np.int32)
+def _ints(numbers: list[int]) -> Ints32:
+    return np.array(numbers, np.int32)

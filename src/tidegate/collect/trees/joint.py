@@ -1,14 +1,14 @@
-"""Two or three attributes reconstructed together, class by class, and a tree grown from what is found.
+"""Joint reconstruction of two or three attributes, class by class, and the tree grown from it.
 
-One attribute at a time, what the attributes say together is lost, and records are given to intervals by rank to guess it.
-Here the masses of all combinations of cells are reconstructed; the tree is grown from these masses, with no records.
+Reconstructing one attribute at a time loses interactions; records are then assigned to intervals by rank. Here the masses
+of all combinations of cells are reconstructed, and the tree is grown from these masses without records.
 
-Which attributes, and how many steps of EM, is decided on two halves of the records: the shares of the classes in each
-cell by one half are held against the masses of the other (Brier's score). It needs reports and channels alone.
+The attributes and the number of EM steps are chosen on two halves of the records: the shares of the classes in each cell
+of one half are scored against the masses of the other (Brier's score). This needs only reports and channels.
 
 EM of several attributes at once: masses on cells, counts of combined reports, one channel for each axis.
 
-The steps are those of `reconstruct.em`, with A the product of the channels: never formed, applied one axis after another.
+The steps are those of `reconstruct.em`, with A the product of the channels: it is never formed, but applied one axis after another.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MOST = 3  # attributes
 STEPS = (30, 100, 300)  # of EM: early ones are smoother
 LOOK = 60  # steps while attributes are compared
 COARSE = 13  # cells of an attribute while they are compared
-FINE = {1: 100, 2: 50, 3: 40}  # cells of an attribute in the end, by the number of attributes, if there is room
-ROOM = 300_000  # combinations of reports that a reconstruction may have
+FINE = {1: 100, 2: 50, 3: 40}  # cells of an attribute in the result, by the number of attributes, if there is room
+ROOM = 300_000  # largest number of combinations of reports
 PAIRS = 12  # attributes of which all pairs are compared; of more, those with the best single scores
 
 Scores = dict[tuple[int, ...], float]
@@ -39,7 +39,7 @@ Scores = dict[tuple[int, ...], float]
 
 @dataclass(frozen=True)
 class Chosen:
-    """Attributes, steps, and the score that they reached on halves (0 is best)."""
+    """Attributes, steps, and their score on halves (0 is best)."""
 
     attributes: tuple[int, ...]
     steps: int
@@ -47,28 +47,28 @@ class Chosen:
 
 
 @one_thread
-def joint(given: Training) -> Tree:
-    """The tree of the attributes that say most together."""
-    return joint_of(given, choose(given))
+def joint(training: Training) -> Tree:
+    """Return the tree of the most informative attributes."""
+    return joint_of(training, choose(training))
 
 
-def joint_of(given: Training, chosen: Chosen) -> Tree:
-    """The tree of these attributes."""
-    axes = fine_axes(given, chosen.attributes)
-    return tree_of_masses(given, reconstructed(given, axes, steps=(chosen.steps,))[0], axes)
+def joint_of(training: Training, chosen: Chosen) -> Tree:
+    """Return the tree of these attributes."""
+    axes = fine_axes(training, chosen.attributes)
+    return tree_of_masses(training, reconstructed(training, axes, steps=(chosen.steps,))[0], axes)
 
 
-def choose(given: Training) -> Chosen:
-    """One, two or three attributes, each only if it lowers the score; then the number of steps."""
-    halves = given.halves()
-    axes = [axis(c, a, cells=COARSE) for a, c in enumerate(given.columns)]
+def choose(training: Training) -> Chosen:
+    """Choose one to three attributes, each only if it lowers the score; then the number of steps."""
+    halves = training.halves()
+    axes = [axis(c, a, cells=COARSE) for a, c in enumerate(training.columns)]
     single: Scores = {(a,): score(halves, axes[a : a + 1], (LOOK,))[0] for a in range(len(axes))}
     best = min(single.items(), key=lambda item: item[1])
     good = sorted(which[0] for which in sorted(single, key=single.__getitem__)[:PAIRS])
     while len(best[0]) < min(MOST, len(axes)):
         more = _wider(best[0], good)
-        found = {which: score(halves, [axes[a] for a in which], (LOOK,))[0] for which in more}
-        widest = min(found.items(), key=lambda item: item[1])
+        scores = {which: score(halves, [axes[a] for a in which], (LOOK,))[0] for which in more}
+        widest = min(scores.items(), key=lambda item: item[1])
         if widest[1] >= best[1]:
             break
         best = widest
@@ -78,71 +78,71 @@ def choose(given: Training) -> Chosen:
 
 
 def _wider(which: tuple[int, ...], good: list[int]) -> list[tuple[int, ...]]:
-    """Every pair, so that two attributes that only tell something together are found; then one more."""
+    """Return every pair, to find attributes that are informative only together; then one attribute more."""
     if len(which) == 1:
         return list(combinations(good, 2))
     return [tuple(sorted((*which, a))) for a in good if a not in which]
 
 
 def score(halves: tuple[Training, Training], axes: Sequence[Axis], steps: Sequence[int]) -> list[float]:
-    """Brier's score of each half's shares under the other half's masses, their mean, after each number of steps."""
-    one, other = (reconstructed(half, axes, steps=steps) for half in halves)
-    return [(brier(a, b) + brier(b, a)) / 2 for a, b in zip(one, other, strict=True)]
+    """Return the mean of Brier's scores of each half's shares under the other half's masses, after each number of steps."""
+    first, second = (reconstructed(half, axes, steps=steps) for half in halves)
+    return [(brier(a, b) + brier(b, a)) / 2 for a, b in zip(first, second, strict=True)]
 
 
-def brier(shown: Floats, held: Floats) -> float:
-    """The mean squared error of the shares by `shown` (classes, cells...), over the masses `held`."""
+def brier(shown: Floats, masses: Floats) -> float:
+    """Return the mean squared error of the shares by `shown` (classes, cells...), weighted by `masses`."""
     shares = shown / np.maximum(shown.sum(axis=0), TINY)
-    wrong = (shares**2).sum(axis=0) + 1 - 2 * shares  # sum over k of (share_k - [k = class])^2
-    return float((held * wrong).sum() / held.sum())
+    errors = (shares**2).sum(axis=0) + 1 - 2 * shares  # sum over k of (share_k - [k = class])^2
+    return float((masses * errors).sum() / masses.sum())
 
 
-def reconstructed(given: Training, axes: Sequence[Axis], *, steps: Sequence[int]) -> list[Floats]:
-    """Masses of the true classes on cells, (classes, cells...), after each number of steps."""
-    counts = tally(given, axes)
-    runs = zip(*(joint_em(one, axes, steps=steps) for one in counts), strict=True)
-    return [given.true(np.stack(masses)) for masses in runs]
+def reconstructed(training: Training, axes: Sequence[Axis], *, steps: Sequence[int]) -> list[Floats]:
+    """Return masses of the true classes on cells, (classes, cells...), after each number of steps."""
+    counts = tally(training, axes)
+    runs = zip(*(joint_em(class_counts, axes, steps=steps) for class_counts in counts), strict=True)
+    return [training.true(np.stack(masses)) for masses in runs]
 
 
-def fine_axes(given: Training, attributes: Sequence[int]) -> list[Axis]:
-    """As many cells as there is room for; where noise is very wide, its reports are taken together instead."""
+def fine_axes(training: Training, attributes: Sequence[int]) -> list[Axis]:
+    """Return axes with as many cells as fit; if noise is very wide, reports are merged instead."""
     cells, rows = FINE[len(attributes)], int(ROOM ** (1 / len(attributes)))
     while cells > COARSE:
-        axes = [axis(given.columns[a], a, cells=cells) for a in attributes]
-        if np.prod([float(one.matrix.shape[0]) for one in axes]) <= ROOM:
+        axes = [axis(training.columns[a], a, cells=cells) for a in attributes]
+        if np.prod([float(axis_.matrix.shape[0]) for axis_ in axes]) <= ROOM:
             return axes
         cells = cells * 4 // 5
-    return [axis(given.columns[a], a, cells=COARSE, rows=rows) for a in attributes]
+    return [axis(training.columns[a], a, cells=COARSE, rows=rows) for a in attributes]
 
 
-def tree_of_masses(given: Training, masses: Floats, axes: Sequence[Axis]) -> Tree:
-    """The tree of cells, weighted by their masses, with boundaries told in intervals."""
+def tree_of_masses(training: Training, masses: Floats, axes: Sequence[Axis]) -> Tree:
+    """Return the tree of cells, weighted by their masses, with boundaries in intervals."""
     shape = masses.shape
-    places = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
+    indexes = np.indices(shape).reshape(len(shape), -1).astype(np.int32)
     weights = masses.ravel()
     some = weights > 1e-9 * weights.sum()
-    codes, labels = np.ascontiguousarray(places[1:, some]), np.ascontiguousarray(places[0, some])
+    codes, labels = np.ascontiguousarray(indexes[1:, some]), np.ascontiguousarray(indexes[0, some])
     sizes = np.array(shape[1:], np.int32)
-    grown = grow(codes, labels, sizes=sizes, unmix=np.eye(given.classes), weights=weights[some])
+    grown = grow(codes, labels, sizes=sizes, unmix=np.eye(training.classes), weights=weights[some])
     return in_intervals(grown, axes)
 
 
 def in_intervals(tree: Tree, axes: Sequence[Axis]) -> Tree:
-    """The same tree over the intervals of all attributes."""
+    """Return the same tree over the intervals of all attributes."""
     attribute, boundary = tree.attribute.copy(), tree.boundary.copy()
     for node in np.flatnonzero(tree.attribute >= 0):
-        one = axes[tree.attribute[node]]
-        attribute[node], boundary[node] = one.attribute, one.starts[tree.boundary[node]]
+        axis_ = axes[tree.attribute[node]]
+        attribute[node], boundary[node] = axis_.attribute, axis_.starts[tree.boundary[node]]
     return replace(tree, attribute=attribute, boundary=boundary)
 
 
-FEWEST_ROWS = 16  # kinds of reports across the range of the values
-RARE = 0.004  # a kind of report less frequent than this (of even values) is joined with its neighbour: the tails
+FEWEST_ROWS = 16  # different reports across the range of the values
+RARE = 0.004  # a report less frequent than this (for uniform values) is joined with its neighbor: the tails
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One attribute of a joint reconstruction: neighbouring intervals as cells, reports that say the same joined."""
+    """One attribute of a joint reconstruction: neighboring intervals as cells, equivalent reports joined."""
 
     attribute: int
     matrix: Floats  # (joined reports, cells)
@@ -151,7 +151,7 @@ class Axis:
 
 
 def axis(column: Column, attribute: int, *, cells: int, rows: int = 1_000) -> Axis:
-    """At most so many cells, and rows; kinds of reports are as wide as a cell, but not too few, and none is rare."""
+    """Return an axis with at most `cells` cells and `rows` rows; joined reports are as wide as a cell, and none is rare."""
     run = -(-column.intervals // cells)
     starts = np.append(np.arange(0, column.intervals, run), column.intervals)
     matrix = column.channel.merged(np.arange(column.channel.reports + 1), starts)
@@ -162,7 +162,7 @@ def axis(column: Column, attribute: int, *, cells: int, rows: int = 1_000) -> Ax
 
 
 def _width(column: Column, cells: int) -> int:
-    """How many neighbouring reports are joined: by how far the reports of the first and the last interval are apart."""
+    """Return how many neighboring reports are joined, from the distance between reports of the first and last interval."""
     matrix = column.channel.matrix
     if not column.ordered or column.intervals < 2:
         return 1
@@ -172,45 +172,45 @@ def _width(column: Column, cells: int) -> int:
 
 
 def _firsts(shares: Floats, width: int) -> Bools:
-    """Where a group of neighbours starts: each has `width` at least, and is not rare; the last takes what is left."""
-    found, many, share = np.zeros(shares.size, bool), width, 1.0
-    for place, here in enumerate(shares):
-        if many >= width and share >= RARE and shares[place:].sum() >= RARE:
-            found[place], many, share = True, 0, 0.0
-        many, share = many + 1, share + float(here)
-    found[0] = True
-    return found
+    """Return where each group of neighbors starts: at least `width` wide and not rare; the last takes the rest."""
+    starts, count, share = np.zeros(shares.size, bool), width, 1.0
+    for index, here in enumerate(shares):
+        if count >= width and share >= RARE and shares[index:].sum() >= RARE:
+            starts[index], count, share = True, 0, 0.0
+        count, share = count + 1, share + float(here)
+    starts[0] = True
+    return starts
 
 
-def tally(given: Training, axes: Sequence[Axis]) -> Floats:
-    """How often each combination of reports came from each reported class: (classes, reports, reports, ...)."""
-    shape = (given.classes, *(one.matrix.shape[0] for one in axes))
-    places = (given.labels, *(one.joined[given.reports[one.attribute]] for one in axes))
-    flat = np.ravel_multi_index(places, shape)
+def tally(training: Training, axes: Sequence[Axis]) -> Floats:
+    """Count each combination of reports by reported class: (classes, reports, reports, ...)."""
+    shape = (training.classes, *(axis_.matrix.shape[0] for axis_ in axes))
+    indexes = (training.labels, *(axis_.joined[training.reports[axis_.attribute]] for axis_ in axes))
+    flat = np.ravel_multi_index(indexes, shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
 
 
 def forward(masses: Floats, axes: Sequence[Axis]) -> Floats:
-    """The chances of combined reports. Each product takes the first axis and puts its successor last."""
-    for one in axes:
-        masses = np.tensordot(masses, one.matrix, axes=(0, 1))
+    """Return the probabilities of combined reports. Each product replaces the first axis and moves it to the end."""
+    for axis_ in axes:
+        masses = np.tensordot(masses, axis_.matrix, axes=(0, 1))
     return masses
 
 
 def back(weights: Floats, axes: Sequence[Axis]) -> Floats:
-    """The transpose of `forward`."""
-    for one in axes:
-        weights = np.tensordot(weights, one.matrix, axes=(0, 0))
+    """Apply the transpose of `forward`."""
+    for axis_ in axes:
+        weights = np.tensordot(weights, axis_.matrix, axes=(0, 0))
     return weights
 
 
 def joint_em(counts: Floats, axes: Sequence[Axis], *, steps: Sequence[int]) -> Iterator[Floats]:
-    """Masses on cells after each of these numbers of steps, from the even distribution; they sum to the counts."""
-    total, shape = counts.sum(), tuple(one.matrix.shape[1] for one in axes)
+    """Yield masses on cells after each of these numbers of steps, from the uniform distribution; they sum to the counts."""
+    total, shape = counts.sum(), tuple(axis_.matrix.shape[1] for axis_ in axes)
     masses, done = np.full(shape, total / np.prod(shape)), 0
-    for wanted in steps:
-        for _ in range(wanted - done):
+    for target in steps:
+        for _ in range(target - done):
             masses = masses * back(counts / np.maximum(forward(masses, axes), TINY), axes)
             masses *= total / max(masses.sum(), TINY)
-        done = wanted
+        done = target
         yield masses

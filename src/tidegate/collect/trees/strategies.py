@@ -1,10 +1,11 @@
 """The published strategies: how often the distributions are reconstructed while a tree grows.
 
-randomized   never: reports are taken for values                   global    once for each attribute
+randomized   never: reports are used as values                    global    once for each attribute
 original     never: there is no noise (the tree to compare with)   by-class  once for each attribute and class
 local        at every node, for each attribute and class
 
-Reference  Agrawal, Srikant 2000 (SIGMOD), Section 4. Records are given to intervals by the order of their reports.
+Reference:
+    Agrawal, Srikant 2000 (SIGMOD), Section 4. Records are assigned to intervals in the order of their reports.
 """
 
 from __future__ import annotations
@@ -16,55 +17,55 @@ from tidegate.collect.reconstruct.fit import one_thread
 from tidegate.collect.trees.grow import Tree, grow
 from tidegate.collect.trees.training import Training
 
-FEWEST = 500  # records of a node that are worth a reconstruction of their own; below, the parent's association stays
+FEWEST = 500  # records of a node that is reconstructed separately; smaller nodes keep the parent's association
 FEWEST_OF_A_CLASS = 50
 
 
-def randomized(given: Training) -> Tree:
-    """Reports taken for values. Of plain columns: the tree of the values themselves."""
-    codes = [column.nearest[rows] for column, rows in zip(given.columns, given.reports, strict=True)]
-    return _grown(given, np.array(codes, np.int32))
+def randomized(training: Training) -> Tree:
+    """Return the tree of the reports, used as values; for plain columns, the tree of the values."""
+    codes = [column.nearest[rows] for column, rows in zip(training.columns, training.reports, strict=True)]
+    return _grown(training, np.array(codes, np.int32))
 
 
 @one_thread
-def globally(given: Training) -> Tree:
-    """One reconstruction for each attribute, whatever the class."""
-    return _grown(given, _associated(given, [given.all()]))
+def globally(training: Training) -> Tree:
+    """Return the tree after one reconstruction for each attribute over all classes."""
+    return _grown(training, _associated(training, [training.all()]))
 
 
 @one_thread
-def by_class(given: Training) -> Tree:
-    """One reconstruction for each attribute and class."""
-    return _grown(given, _associated(given, given.by_class(given.all())))
+def by_class(training: Training) -> Tree:
+    """Return the tree after one reconstruction for each attribute and class."""
+    return _grown(training, _associated(training, training.by_class(training.all())))
 
 
 @one_thread
-def local(given: Training) -> Tree:
-    """A reconstruction at every node, for each attribute and class.
+def local(training: Training) -> Tree:
+    """Return the tree with a reconstruction at every node, for each attribute and class.
 
-    Not of an attribute that was split on above: its records were chosen by their reports, so their noise is no longer
-    independent of the value, and its channel no longer holds. Their association stays.
+    Attributes of splits above are not reconstructed: their records were chosen by their reports, so their noise is no
+    longer independent of the value and the channel does not apply. They keep their association.
     """
-    codes = _associated(given, given.by_class(given.all()))
+    codes = _associated(training, training.by_class(training.all()))
 
     def again(records: Ints32, above: frozenset[int]) -> None:
         if not above or records.size < FEWEST:
             return
-        for group in given.by_class(records):
+        for group in training.by_class(records):
             if group.size >= FEWEST_OF_A_CLASS:
-                for attribute in set(range(len(given.columns))) - above:
-                    given.associate(attribute, group, codes[attribute])
+                for attribute in set(range(len(training.columns))) - above:
+                    training.associate(attribute, group, codes[attribute])
 
-    return grow(codes, given.labels, sizes=given.sizes, unmix=given.unmix, associate=again)
+    return grow(codes, training.labels, sizes=training.sizes, unmix=training.unmix, associate=again)
 
 
-def _associated(given: Training, groups: list[Ints32]) -> Ints32:
-    codes = np.empty_like(given.reports)
-    for attribute in range(len(given.columns)):
+def _associated(training: Training, groups: list[Ints32]) -> Ints32:
+    codes = np.empty_like(training.reports)
+    for attribute in range(len(training.columns)):
         for group in groups:
-            given.associate(attribute, group, codes[attribute])
+            training.associate(attribute, group, codes[attribute])
     return codes
 
 
-def _grown(given: Training, codes: Ints32) -> Tree:
-    return grow(codes, given.labels, sizes=given.sizes, unmix=given.unmix)
+def _grown(training: Training, codes: Ints32) -> Tree:
+    return grow(codes, training.labels, sizes=training.sizes, unmix=training.unmix)

@@ -1,4 +1,4 @@
-"""The tree of a survey: which answers go with which class, learnt from randomized reports of both."""
+"""The tree of a survey: it predicts a class from answers, learned from randomized reports of both."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question, operator_for
 
 
-class Asked(Protocol):
-    """What is needed of a survey."""
+class SurveyReports(Protocol):
+    """The interface of a survey for trees."""
 
     @property
     def collection(self) -> Collection: ...
@@ -46,23 +46,23 @@ class SurveyTree:
 
     @property
     def classes(self) -> list[str]:
-        """The answers to the label question, in words."""
+        """The answers to the label question, as text."""
         return [words_of(self.label, int(code)) for code in self.classifier.classes_]
 
     def predict(self, answers: Sequence[Mapping[str, Any]]) -> list[str]:
-        """The class of true answers, each a mapping from question to value."""
-        return [self.classes[place] for place in self.shares(answers).argmax(axis=1)]
+        """Return the class of true answers, each a mapping from question to value."""
+        return [self.classes[index] for index in self.shares(answers).argmax(axis=1)]
 
     def shares(self, answers: Sequence[Mapping[str, Any]]) -> Floats:
-        """How likely each class is, in the order of `classes`."""
-        missing = [name for name in self.questions if any(name not in one for one in answers)]
+        """Return the probability of each class, in the order of `classes`."""
+        missing = [name for name in self.questions if any(name not in answer for answer in answers)]
         if missing:
-            raise Unsupported(f'an answer to "{missing[0]}" is needed to classify.')
-        rows = [[code_of(question, one[name]) for name, question in self.questions.items()] for one in answers]
+            raise Unsupported(f'Every record needs an answer to "{missing[0]}".')
+        rows = [[code_of(question, answer[name]) for name, question in self.questions.items()] for answer in answers]
         return self.classifier.predict_proba(np.array(rows, np.float64).reshape(len(rows), -1))
 
     def lines(self) -> list[str]:
-        """The tree in words, one line for each node below the root that some answer reaches."""
+        """Return the tree as text, one line for each node below the root that some answer reaches."""
         whole = [range(question.size) for question in self.questions.values()]
         return list(self._lines(0, "", whole))
 
@@ -85,7 +85,7 @@ class SurveyTree:
             yield from self._lines(child, indent + "  ", [*possible[:index], part, *possible[index + 1 :]])
 
     def _side(self, index: int, part: range, *, is_upper: bool) -> str:
-        """One side of a split: a bound of a number, or the values of a category that are still possible."""
+        """Return one side of a split as text: a bound of a number, or the values of a category that are still possible."""
         name, question = list(self.questions.items())[index]
         if self.classifier.columns_[index].ordered or question.universe.kind != "category":
             return (
@@ -102,7 +102,7 @@ class SurveyTree:
         return f"{self.classes[int(counts.argmax())]} ({share:.0%} of about {total:,.0f})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return JSON values."""
         tree = self.classifier.tree_
         return {
             "label": self.label.attribute,
@@ -121,8 +121,8 @@ class SurveyTree:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> SurveyTree:
         """Return the tree that `to_dict` wrote. The policy has the questions and their operators."""
-        asked = policy.collections[data["collection"]].questions
-        questions = {name: asked[name] for name in data["questions"]}
+        all_questions = policy.collections[data["collection"]].questions
+        questions = {name: all_questions[name] for name in data["questions"]}
         classifier = RandomizedTreeClassifier.from_tree(
             Tree.from_dict(data["nodes"]),
             columns=[column_of(operator_for(question)) for question in questions.values()],
@@ -130,29 +130,29 @@ class SurveyTree:
             strategy=data["strategy"],
         )
         label = data["label_question"]
-        return cls(classifier, questions, asked[label], data["reports"], data["collection"], label)
+        return cls(classifier, questions, all_questions[label], data["reports"], data["collection"], label)
 
 
-def tree_of(survey: Asked, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
-    """The tree that tells the answer to `label` from the answers to other questions (all, if none are named)."""
+def tree_of(survey: SurveyReports, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
+    """Learn the tree that predicts the answer to `label` from other questions (all by default)."""
     questions = survey.collection.questions
     names = list(by) or [name for name in questions if name != label]
     for name in (label, *names):
         if name not in questions:
-            raise Unsupported(f'"{name}" is not asked here.', did_you_mean(name, list(questions)))
+            raise Unsupported(f'"{name}" is not a question of this collection.', did_you_mean(name, list(questions)))
     if label in names or not names:
-        raise Unsupported(f'"{label}" is to be told from other questions.', "Name some with --by, or none for all.")
+        raise Unsupported(f'The tree needs questions other than "{label}".', "Name some with `by`, or none for all.")
     reports = survey.codes(label, *names)
     operators = {name: survey.operators[name] for name in (label, *names)}
     classifier = train(reports, operators, label=label, strategy=strategy)
-    asked = {name: questions[name] for name in names}
-    return SurveyTree(classifier, asked, questions[label], len(reports[label]), survey.collection.name, label)
+    used = {name: questions[name] for name in names}
+    return SurveyTree(classifier, used, questions[label], len(reports[label]), survey.collection.name, label)
 
 
 def train(
     reports: Mapping[str, Array], operators: Mapping[str, Operator], *, label: str, strategy: str = "best"
 ) -> RandomizedTreeClassifier:
-    """A classifier of the codes of all questions but the label, in their order, from arrays of reports beside each other.
+    """Train a classifier of the codes of all questions but the label, in order, from arrays of reports.
 
     Reports are codes, or rows of packed bits for operators whose reports are sets.
     """
@@ -166,9 +166,9 @@ def train(
 
 
 def label_channel(operator: Operator) -> Floats:
-    """P(reported class | class) of a question about a category."""
+    """Return P(reported class | class) of a question about a category."""
     if operator.ordered:
-        raise Unsupported("a class is a category, and this question is about a number.", "Name another label.")
+        raise Unsupported("The label must be a category, but this question is about a number.", "Choose another label.")
     return picked_channel(operator) if operator.form == "set" else operator.channel_array()
 
 

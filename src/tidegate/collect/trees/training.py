@@ -1,4 +1,4 @@
-"""What a tree is grown from: the reports of every record, its class, and how both were randomized."""
+"""The training data of a tree: the reports of every record, its class, and how both were randomized."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Training:
 
     @cached_property
     def sizes(self) -> Ints32:
-        """How many intervals each attribute has."""
+        """The number of intervals of each attribute."""
         return np.array([column.intervals for column in self.columns], np.int32)
 
     @property
@@ -41,33 +41,33 @@ class Training:
         return all(column.plain for column in self.columns)
 
     def halves(self) -> tuple[Training, Training]:
-        """Two halves of the records, shuffled: by one fixed shuffle, so that the same records give the same tree."""
+        """Return two halves of the records by a fixed shuffle, so that the same records give the same tree."""
         order = np.random.default_rng(0).permutation(self.records)
         return self._of(order[::2]), self._of(order[1::2])
 
     def first(self, most: int) -> Training:
-        """The first of the records."""
+        """Return the first `most` records."""
         return self if most >= self.records else self._of(np.arange(most))
 
     def _of(self, records: Array) -> Training:
         return Training(np.ascontiguousarray(self.reports[:, records]), self.labels[records], self.columns, self.unmix)
 
     def all(self) -> Ints32:
-        """The numbers of the records."""
+        """Return the indexes of the records."""
         return np.arange(self.records, dtype=np.int32)
 
     def true(self, counts: Floats) -> Floats:
-        """Counts of true classes from counts of reported ones, the first axis."""
+        """Return counts of true classes from counts of reported ones, the first axis."""
         return np.maximum(np.tensordot(self.unmix, counts, axes=1), 0)
 
     def masses(self, attribute: int, records: Ints32) -> Floats:
-        """The reconstructed distribution of an attribute among some records: EM with the published stop."""
+        """Return the reconstructed distribution of an attribute among some records: EM with the published stop."""
         channel = self.columns[attribute].channel
         seen = np.bincount(self.reports[attribute][records], minlength=channel.reports).astype(np.float64)
         return em(seen, channel, start=np.full(channel.values, 1 / channel.values)).masses
 
     def associate(self, attribute: int, records: Ints32, out: Ints32) -> None:
-        """Give records to intervals, by the order of their reports and so as to observe the reconstruction."""
+        """Assign records to intervals in the order of their reports, with the reconstructed masses."""
         column = self.columns[attribute]
         ends = records.size * np.cumsum(self.masses(attribute, records))
         if column.ordered:
@@ -76,6 +76,6 @@ class Training:
             kept(self.reports[attribute], records, np.diff(np.rint(ends), prepend=0.0), out)
 
     def by_class(self, records: Ints32) -> list[Ints32]:
-        """The records of each reported class; classes without one are left out."""
+        """Return the records of each reported class; empty classes are left out."""
         groups = (records[self.labels[records] == label] for label in range(self.classes))
         return [group for group in groups if group.size]

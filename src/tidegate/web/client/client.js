@@ -39,7 +39,7 @@ export class Given {
   toString() {
     const values = `${commas(this.answered)} different value${this.answered === 1 ? "" : "s"}`;
     const loss = this.epsilon === Infinity ? "unlimited" : `at most ${say(this.epsilon)}`;
-    return `${this.question}: ${values} answered so far; together they give away epsilon ${loss}.`;
+    return `${this.question}: ${values} answered so far; together they reveal epsilon ${loss}.`;
   }
 }
 
@@ -181,12 +181,12 @@ export class Client {
     const { questions } = this.collection;
     const asked = [...questions.keys()];
     const strange = Object.keys(answers).find((name) => !questions.has(name));
-    if (strange !== undefined) throw new Refused(`"${strange}" is not asked here.`, `Known: ${asked.join(", ")}.`);
+    if (strange !== undefined) throw new Refused(`"${strange}" is not a question of this collection.`, `Known: ${asked.join(", ")}.`);
     const left = asked.filter((name) => !Object.hasOwn(answers, name));
     if (left.length) {
       throw new Refused(
-        `not answered: ${left.join(", ")}. Nothing was sent.`,
-        "All are needed: which questions a person leaves out would tell something.",
+        `Questions without an answer: ${left.join(", ")}. Nothing was sent.`,
+        "Answer all questions: an omitted question would reveal something.",
       );
     }
     return asked.map((name) => [name, codeOf(questions.get(name), answers[name])]);
@@ -197,8 +197,8 @@ export class Client {
     const lock = this.#memory.get(this.#key("once"));
     if (lock !== undefined && (!lock || lock !== this.#identity(...valuesOf(codes)))) {
       throw new Refused(
-        `"${this.collection.name}" takes one report of each person, and yours was sent already.`,
-        "The same answers send that report again, unless they were forgotten; others are not taken.",
+        `"${this.collection.name}" accepts one report per person, and yours was already sent.`,
+        "The same answers send that report again, unless they were forgotten; different answers are not accepted.",
       );
     }
     const unpaid = this.#unpaid(codes);

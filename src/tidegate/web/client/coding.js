@@ -10,30 +10,30 @@ import { valueAt } from "./universe.js";
  *
  * The code is a Number; for a set of items, a BigInt with bit i set if item i of the vocabulary is in the set.
  */
-export function codeOf(question, given) {
+export function codeOf(question, value) {
   const { universe } = question;
-  if (universe.numeric) return binOf(universe, placeOfNumber(question, given));
-  return universe.kind === "items" ? basketCode(question, given) : categoryCode(question, given);
+  if (universe.numeric) return binOf(universe, indexOfNumber(question, value));
+  return universe.kind === "items" ? basketCode(question, value) : categoryCode(question, value);
 }
 
-const binOf = ({ starts }, place) => (starts ? starts.filter((start) => start <= place).length - 1 : Number(place));
+const binOf = ({ starts }, index) => (starts ? starts.filter((start) => start <= index).length - 1 : Number(index));
 
-function placeOfNumber({ attribute, universe }, given) {
-  if (given === null || given === undefined || Number.isNaN(given)) {
+function indexOfNumber({ attribute, universe }, value) {
+  if (value === null || value === undefined || Number.isNaN(value)) {
     if (universe.missing === "lowest") return 0n;
     throw new Refused(
       `"${attribute}" needs a number; it was left empty.`,
-      "This collection has no place for a missing number. Nothing was sent.",
+      "This collection does not accept missing numbers. Nothing was sent.",
     );
   }
-  const number = exact(given);
+  const number = exact(value);
   if (number === null) throw new Refused(`"${attribute}" needs a number.`, `${universe.says}. Nothing was sent.`);
   const nearest = number.minus(universe.low).over(universe.width).plus(new Fraction(1n, 2n)).floor();
   return nearest < 0n ? 0n : nearest >= universe.steps ? universe.steps - 1n : nearest;
 }
 
-function categoryCode({ attribute, universe }, given) {
-  const code = universe.values.indexOf(given);
+function categoryCode({ attribute, universe }, value) {
+  const code = universe.values.indexOf(value);
   if (code >= 0) return code;
   if (universe.missing === "value") return universe.listed;
   const some = universe.values.slice(0, 20).map(word).join(", ");
@@ -44,21 +44,21 @@ function categoryCode({ attribute, universe }, given) {
 }
 
 /** Unknown and repeated items are refused. */
-function basketCode({ attribute, universe }, given) {
-  if (!Array.isArray(given) || given.some((name) => typeof name !== "string")) {
-    throw new Refused(`"${attribute}" needs a list of items.`, "[] where there is none. Nothing was sent.");
+function basketCode({ attribute, universe }, names) {
+  if (!Array.isArray(names) || names.some((name) => typeof name !== "string")) {
+    throw new Refused(`"${attribute}" needs a list of items.`, "Use [] for an empty basket. Nothing was sent.");
   }
-  const places = new Map(universe.vocabulary.map((name, code) => [name, code]));
-  if (given.some((name) => !places.has(name))) {
+  const codes = new Map(universe.vocabulary.map((name, code) => [name, code]));
+  if (names.some((name) => !codes.has(name))) {
     throw new Refused(
-      `"${attribute}" names an item that is not one of its ${commas(places.size)}.`,
-      "Leave it out, or check how it is written. Nothing was sent.",
+      `"${attribute}" names an unknown item: it is not one of its ${commas(codes.size)} items.`,
+      "Leave it out, or check its spelling. Nothing was sent.",
     );
   }
-  if (new Set(given).size !== given.length) {
-    throw new Refused(`"${attribute}" names an item twice.`, "A basket is a set: name each once. Nothing was sent.");
+  if (new Set(names).size !== names.length) {
+    throw new Refused(`"${attribute}" names an item twice.`, "Name each item once. Nothing was sent.");
   }
-  return given.reduce((code, name) => code | (1n << BigInt(places.get(name))), 0n);
+  return names.reduce((code, name) => code | (1n << BigInt(codes.get(name))), 0n);
 }
 
 /** A code, or a run of codes, as text: 34, 19 to 63, L1, missing. */
@@ -77,9 +77,9 @@ export function word(value) {
 }
 
 /** The lowest value at an index; indexes outside continue in steps of the grid or of the last bin. */
-function lowestAt(universe, place) {
+function lowestAt(universe, index) {
   const { starts, high, width } = universe;
-  if (!starts || place < 0) return valueAt(universe, place);
-  if (place < starts.length) return valueAt(universe, starts[place]);
-  return high.plus(width.times(1 + place - starts.length));
+  if (!starts || index < 0) return valueAt(universe, index);
+  if (index < starts.length) return valueAt(universe, starts[index]);
+  return high.plus(width.times(1 + index - starts.length));
 }

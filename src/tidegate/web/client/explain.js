@@ -50,9 +50,9 @@ function ofItems(operator) {
   const low = hidden === null ? "certainly not" : `with odds ${say(hidden)} times as low`;
   const gamma = operator.lifetimeGamma();
   const most = gamma === null ? "whole baskets can be ruled out" : `no odds change more than ${say(gamma)} times`;
-  const told = operator.tellsSize ? " The number of your items is sent as it is." : "";
+  const size = operator.tellsSize ? " The number of your items is sent in clear." : "";
   return (
     `From it the holder can conclude that an item shown, by itself, ${high} as before, and one not shown ${low}; ` +
-    `from all of it together ${most}.${told}`
+    `from all of it together ${most}.${size}`
   );
 }
