@@ -173,5 +173,5 @@ def test_record_returned_before_its_commit_is_detected(tmp_path: Path) -> None:
             in_flight(book, [batch], LOOKING_UP)
         with pytest.raises(AssertionError, match="before it was committed"):
             in_flight(book, [{"kind": "request", "names": [SHUFFLED[3]]}], WRITING)
-        with pytest.raises(AssertionError, match="is not there"):
+        with pytest.raises(AssertionError, match="is not in the book"):
             in_flight(book, [{"kind": "request", "names": [SHUFFLED[99]]}], ON_ITS_WAY)
