@@ -41,7 +41,8 @@ check: $(DEV_STAMP) ## style and types, under a minute
 	$(BIN)/mypy
 
 browser:         ## chromium for the tests of the pages, from the system's packages
-	@command -v chromium > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium > /dev/null) \
+	@command -v chromium-headless-shell > /dev/null || (apt-get update -qq && apt-get install -y -qq chromium-headless-shell > /dev/null) \
+		|| command -v chromium > /dev/null \
 		|| echo "No chromium, and it cannot be installed here: the tests of the pages will say that they were skipped."
 
 coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails under 90%
