@@ -294,7 +294,7 @@ def test_changed_or_missing_segment_is_detected(tmp_path: Path) -> None:
     first.write_bytes(original)
     assert survey.verify() == []
     third.unlink()
-    assert "is gone" in survey.verify()[0]
+    assert "is missing or differs from its entry" in survey.verify()[0]
 
 
 def test_orphan_segment_is_not_counted(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_last_grain_can_be_spent_but_no_more(ledger: Ledger) -> None:
     charge(ledger, POLICY, "one", Fraction(1, 10**60))
     assert charge(ledger, POLICY, "two", GRAIN.value).account.left == ZERO
     for price in (GRAIN.value, Fraction(1, 10**60), 1):
-        with pytest.raises(BudgetExceeded, match="0 left"):
+        with pytest.raises(BudgetExceeded, match="0 remaining"):
             charge(ledger, POLICY, "too much", price)
     assert verified(ledger).spent["people"] == ceiling
 

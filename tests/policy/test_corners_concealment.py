@@ -131,11 +131,11 @@ BASKETS: dict[str, tuple[dict[str, Any], str]] = {
     "two plans for a size": ({"operator": "select-a-size", "plans": [PLAN, PLAN]}, "different sizes"),
     "a size that is not there": (
         {"operator": "select-a-size", "plans": [PLAN], "fixed": 2},
-        "no plan is for that size",
+        "no plan has that size",
     ),
     "a fixed above the largest": (
         {"operator": "cut-and-paste", "cutoff": 1, "rho": "0.1", "largest": 2, "fixed": 3},
-        "no plan is for that size",
+        "no plan has that size",
     ),
 }
 
@@ -150,7 +150,7 @@ def test_mistakes_in_basket_questions_are_reported(case: str) -> None:
 
 def test_plan_for_too_many_items_is_refused() -> None:
     plan = {"size": 2, "keep": ["0.5", "0.25", "0.25"], "insert": "0.1"}
-    with pytest.raises(PolicyUnreadable, match="of 1 items at most"):
+    with pytest.raises(PolicyUnreadable, match="of at most 1 items"):
         Question("basket", Items(("milk",)), "select-a-size", plans=[plan])
 
 

@@ -432,7 +432,7 @@ def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model
 
 def test_too_few_rows_for_sums_are_refused_before_the_charge(tmp_path: Path) -> None:
     with opened(tmp_path, people(4), rows=4) as session:
-        with pytest.raises(Unsupported, match="need 5 rows or more; there are 4"):
+        with pytest.raises(Unsupported, match="need at least 5 rows; there are 4"):
             session.synthesize(epsilon="1", model="bppd/1", **FEW)
         assert not charges(session.ledger)
 

@@ -241,9 +241,9 @@ BAD = {
     "a count that is no number": (np.array([1.0, 2, np.nan, 4, 5]), {}, "finite"),
     "no reports": (np.zeros(5), {}, "no possible report"),
     "an unknown method": (np.ones(5), {"method": "banc"}, 'Did you mean "bank"'),
-    "a value outside the grid": (np.ones(5), {"values": [0, 5]}, "places 0 to 4"),
-    "no value": (np.ones(5), {"values": []}, "places 0 to 4"),
-    "widths of another grid": (np.ones(5), {"widths": [1, 2]}, "5 bins"),
+    "a value outside the grid": (np.ones(5), {"values": [0, 5]}, "grid indexes from 0 to 4"),
+    "no value": (np.ones(5), {"values": []}, "grid indexes from 0 to 4"),
+    "widths of another grid": (np.ones(5), {"widths": [1, 2]}, "must be 5 numbers above zero, one for each bin"),
     "a bin without width": (np.ones(5), {"widths": [1, 2, 0, 1, 1]}, "above zero"),
 }
 

@@ -102,5 +102,5 @@ def test_mismatched_input_is_refused() -> None:
         RandomizedTreeClassifier(columns=columns_of(0.1, 3)).fit(values, labels)
     with pytest.raises(Unsupported, match="strategy"):
         RandomizedTreeClassifier(strategy="globl").fit(values, labels)
-    with pytest.raises(Unsupported, match="inverted"):
+    with pytest.raises(Unsupported, match="invertible"):
         RandomizedTreeClassifier(label_channel=np.full((2, 2), 0.5)).fit(values, labels)
