@@ -20,7 +20,7 @@ SAMPLE ?= 20
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check kernels browser coverage mutants claims bench docs base lock clean
+.PHONY: help run test check kernels browser coverage mutants spark claims bench docs base lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -52,6 +52,9 @@ coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails und
 
 mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes up to 20 minutes
 	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)
+
+spark: $(DEV_STAMP) ## everything that runs on Spark
+	$(BIN)/python -m pytest -m spark
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
 	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "claim or long"

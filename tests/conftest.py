@@ -21,10 +21,18 @@ settings.register_profile("fresh", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
 
-BY_FILE = ("console", "service", "session", "web")  # their files share expensive fixtures
+BY_FILE = ("console", "docs", "service", "session", "web")  # their files share expensive fixtures
 BY_FOLDER = (  # they share kernels, or one run of a paper
     "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip
+
+
+SPARK_IN_EVERY_RUN = (  # the others are `long`: each takes seconds, and `make spark` runs all of them
+    "test_every_engine_gives_the_same_answers[spark-each row]",
+    "test_spark_columns_keep_the_contract[STRING COLLATE UTF8_LCASE as category 10 listed values]",
+    "test_spark_columns_keep_the_contract[DOUBLE as integer 73 whole numbers from 18 to 90]",
+    "test_spark_counts_equal_duckdb_counts",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,11 +40,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.parent
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))
+            if item.name not in SPARK_IN_EVERY_RUN:
+                item.add_marker(pytest.mark.long)
         elif folder.name in BY_FILE:
             item.add_marker(pytest.mark.xdist_group(f"{folder.name}/{item.path.stem}"))
         elif folder.name in BY_FOLDER:
             item.add_marker(pytest.mark.xdist_group(folder.name))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse a version of pytest under which xdist does not group tests: it would run what is shared in every process."""
+    if os.environ.get("PYTEST_XDIST_WORKER") and session.config.getoption("dist", "") == "loadgroup":
+        grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+        if grouped and not grouped[0].nodeid.rpartition("@")[0]:
+            raise pytest.UsageError("xdist did not group the tests: see the versions of pytest in pyproject.toml.")
 
 
 @pytest.fixture(scope="session")

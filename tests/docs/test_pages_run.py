@@ -22,7 +22,7 @@ NOT_RUN_AT_MOST = 8
 def as_case(name: str) -> Any:
     """Return a page as a test case; pages with Spark run beside the other tests of Spark, which share one session."""
     uses_spark = 'needs="spark"' in TEXTS[name]
-    return pytest.param(name, marks=[pytest.mark.xdist_group("spark")] if uses_spark else [])
+    return pytest.param(name, marks=[pytest.mark.spark] if uses_spark else [])
 
 
 @pytest.mark.parametrize("page", [as_case(name) for name in RUNNING])
