@@ -4,6 +4,8 @@ unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process compiles ever
 # Compiled kernels are kept between runs, apart for each state of the files that hold them.
 KERNELS := $(shell cat $$(grep -rl --include='*.py' njit src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
 export NUMBA_CACHE_DIR ?= $(HOME)/.cache/tidegate/kernels-$(KERNELS)
+# What the type checker knows is kept as well; it compares the content of every file.
+export MYPY_CACHE_DIR ?= $(HOME)/.cache/tidegate/mypy
 BIN := .venv/bin
 RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev

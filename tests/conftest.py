@@ -35,6 +35,7 @@ SPARK_IN_EVERY_RUN = (  # the others are `long`: each takes seconds, and `make s
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group tests that share expensive fixtures or kernels, so that one process runs them."""
     for item in items:
@@ -54,7 +55,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse a version of pytest under which xdist does not group tests: it would run what is shared in every process."""
     if os.environ.get("PYTEST_XDIST_WORKER") and session.config.getoption("dist", "") == "loadgroup":
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
-        if grouped and not grouped[0].nodeid.rpartition("@")[0]:
+        if not all(item.nodeid.rpartition("]")[2].rpartition("@")[1] for item in grouped):
             raise pytest.UsageError("xdist did not group the tests: see the versions of pytest in pyproject.toml.")
 
 
