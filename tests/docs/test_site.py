@@ -15,8 +15,6 @@ from docs.pages import DOCS, ROOT
 LARGEST_PICTURE = 200_000
 LARGEST_WAIT = 300  # seconds
 
-pytestmark = pytest.mark.xdist_group("site")  # the tests share one build
-
 
 class Links(HTMLParser):
     """The links of a page, the files that it loads, and its anchors."""

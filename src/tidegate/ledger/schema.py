@@ -31,7 +31,7 @@ entries = Table(
     *(Column(name, Text, nullable=False) for name in TEXTS),
     Index("tidegate_entries_account", "account", "number"),
     Index("tidegate_entries_question", "account", "question"),
-    # one charge and one result for a request, whoever races whom
+    # one charge and one result for a request, also under concurrent writes
     Index("tidegate_entries_request", "account", "kind", "request", unique=True),
 )
 
@@ -58,7 +58,7 @@ requests = Table(
     Index("tidegate_requests_entry", "account", "entry"),
     Index("tidegate_requests_state", "account", "state", "number"),
     Index("tidegate_requests_place", "account", "place"),
-    # nobody waits or leaves twice, whoever races whom
+    # no record waits or is released twice, also under concurrent writes
     Index("tidegate_requests_key", "account", "key", unique=True, sqlite_where=LIVE, postgresql_where=LIVE),
 )
 
@@ -106,7 +106,7 @@ report_ids = Table(
     "tidegate_report_ids",
     metadata,
     Column("opened", Integer, primary_key=True, autoincrement=False),
-    Column("id", LargeBinary, primary_key=True),  # a report is taken once, whoever races whom
+    Column("id", LargeBinary, primary_key=True),  # a report is accepted once, also under concurrent writes
     sqlite_with_rowid=False,
 )
 

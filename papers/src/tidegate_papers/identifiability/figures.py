@@ -40,7 +40,7 @@ def pictures(panels: Sequence[Panel]) -> list[Picture]:
             _noise(
                 panels,
                 "fig2_",
-                "A mean over 48,842 rows stays close to the truth until rho comes near a blind guess",
+                "A mean over 48,842 rows stays close to the truth until rho comes near a random guess",
                 columns=2,
             ),
             "Figure 2. Noise ratio of 1,000 answers by rho. Box: middle half; line: median; cross: mean; whiskers: 1.5 times the box. The farthest dots are cut off.",
@@ -90,7 +90,7 @@ def _figure_1() -> Any:
         axes.plot([0, 1], [0, 1], color=QUIET, linewidth=1.2, linestyle=(0, (4, 3)))
         axes.plot(rhos, risks, color=ACCENT, linewidth=2)
         axes.axhline(RANDOM_GUESS, color=QUIET, linewidth=0.8)
-        axes.text(0.98, RANDOM_GUESS - 0.015, "blind guess 1/8", ha="right", va="top", **SMALL)
+        axes.text(0.98, RANDOM_GUESS - 0.015, "random guess 1/8", ha="right", va="top", **SMALL)
         axes.text(0.4, 0.425, "allowed: rho", rotation=45, rotation_mode="anchor", transform_rotates_text=True, **SMALL)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="rho (probability)", ylabel="risk of identifying the 2 (probability)")
         axes.set_title(name, loc="left", fontsize=10, color=INK)
@@ -130,7 +130,7 @@ def _boxes(axes: Any, panel: Panel) -> None:
     _leave_out(axes, panel, ticks)
     axes.set_xlim(-0.6, len(ticks) - 0.4)
     axes.set_xticks(range(len(ticks)), ticks, rotation=45 if len(ticks) > 9 else 0)
-    guess = f"  (blind guess: 1 in {panel.attribute.worlds:,})" if panel.by == "rho" else ""
+    guess = f"  (random guess: 1 in {panel.attribute.worlds:,})" if panel.by == "rho" else ""
     axes.set_title(f"{panel.statistic} of {panel.attribute.name}{guess}", loc="left", fontsize=10, color=INK)
     axes.set_xlabel("rho (probability)" if panel.by == "rho" else "epsilon", fontsize=9, color=INK)
     if panel.by == "rho":

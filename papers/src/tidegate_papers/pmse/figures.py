@@ -82,7 +82,7 @@ def _figure_3(done: Reproduction) -> Picture:
     axes.set_xlabel("epsilon", fontsize=9, color=INK)
     axes.set_ylabel("mean pMSE", fontsize=9, color=INK)
     axes.legend(frameon=False, fontsize=8, ncols=2)
-    words = "Figure 3. Mean pMSE of 5,000 rows against their original. Ours and the published method are told the true family of distributions."
+    words = "Figure 3. Mean pMSE of 5,000 rows against their original. Ours and the published method are given the true family of distributions."
     return Picture("figure-3.png", figure, words)
 
 
