@@ -127,12 +127,17 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("case", HARD)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("case", "method"),
+    [  # inversion refuses a channel that hides everything
+        (case, method)
+        for method in METHODS
+        for case, (_, kind) in HARD.items()
+        if (kind, method) != ("blind", "inversion")
+    ],
+)
 def test_difficult_counts_give_a_distribution(case, method) -> None:
     counts, kind = HARD[case]
-    if (kind, method) == ("blind", "inversion"):
-        pytest.skip("refused, see below")
     found = reconstruct(counts, np.full((40, 40), 1 / 40) if kind == "blind" else through(kind, 40), method=method)
     assert found.masses.sum() == pytest.approx(1)
     assert found.masses.min() >= 0
