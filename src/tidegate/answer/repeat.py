@@ -22,7 +22,7 @@ from tidegate.policy import Policy
 
 DIGITS = (2, 4, 6, 9, 12, 15, 20, 30)  # decimals of plausible requests: short ones read better
 ROUNDED, STEPS = 2**10, 120  # the coarsest rounding is that of ranks: 1 in 2**12
-GRAINS = 1000  # the prices of the sums of one query are rounded up to a grain each
+ROUNDED_GRAINS = 1000  # the prices of the sums of one query are rounded up to a grain each
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | 
 def _least_loss(event: Event, count: int) -> Amount:
     """Return a lower bound of the loss: every query has an equal part, and costs at most that, up to rounded grains."""
     parts = event.parts if isinstance(event, Together) and count > 1 else (event,)
-    return Amount(max(1, len(parts) * (max(part.price.grains for part in parts) - GRAINS)))
+    return Amount(max(1, len(parts) * (max(part.price.grains for part in parts) - ROUNDED_GRAINS)))
 
 
 def _between(queries: tuple[Query, ...], policy: Policy, event: Event, least: Amount) -> Amount | None:

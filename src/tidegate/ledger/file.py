@@ -247,9 +247,8 @@ def _mark_whole(path: Path) -> None:
             if connection.execute("PRAGMA user_version").fetchone()[0] == IN_USE:
                 connection.execute(f"PRAGMA user_version = {WHOLE}")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except (
-            sqlite3.DatabaseError
-        ) as error:  # locked, no space, damaged: the mark stays, and the next opening reports it
+        except sqlite3.DatabaseError as error:
+            # locked, no space, damaged: the mark stays, and the next opening reports it
             LOG.debug("%s stays in its log (%s)", path, error.sqlite_errorname)
 
 
