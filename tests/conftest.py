@@ -33,24 +33,6 @@ SPARK_IN_EVERY_RUN = (  # the others are `long`: each takes seconds, and `make s
     "test_spark_columns_keep_the_contract[DOUBLE as integer 73 whole numbers from 18 to 90]",
     "test_spark_counts_equal_duckdb_counts",
 )
-LONG = {  # tests of several seconds, each with the test that keeps its claim in every run
-    "test_bulk_reports_contain_itemsets_at_the_rates_of_their_plan[mask]": "the same for cut-and-paste",
-    "test_bulk_reports_contain_itemsets_at_the_rates_of_their_plan[select-a-size]": "the same for cut-and-paste",
-    "test_choices_keep_their_loss": "test_one_row_changes_no_score_by_more_than_two_halves, exactly",
-    "test_score_with_twice_the_stated_sensitivity_is_detected": "test_half_the_noise_is_detected",
-    "test_client_without_memory_is_detected[two-layers]": "the same for memoised",
-    "test_repeated_questions_prove_no_more_than_epsilon[two-layers]": "the same for memoised",
-    "test_model_that_ignores_rows_per_person_is_refuted": "test_number_of_rows_keeps_its_loss_for_k_rows, refuted",
-    "test_number_of_rows_keeps_its_loss_for_k_rows[three rows more]": "test_replacing_a_person_keeps_the_charged_epsilon",
-    "test_run_of_two_verbs_holds_and_keeps_its_alpha": "test_audit_writes_its_report_and_changes_nothing_else",
-    "test_correct_table_distinguishes_neighbors_and_members_within_epsilon": "the same attack on diaries",
-    "test_session_with_little_noise_is_detected_through_the_front_door": "test_half_the_noise_is_detected",
-    "test_too_little_noise_is_detected_in_every_mechanism[the regression of age on pay]": "the functional mechanism",
-    "test_page_contains_every_item_and_picture": "test_command_prints_items_and_writes_figures_and_a_page",
-    "test_search_is_no_worse_than_an_earlier_operator[10]": "the same for size 6",
-    "test_error_of_a_sum_of_noises_covers_at_least_95_percent[50]": "the same for 5 parts",
-    "test_logistic_null_matches_simulation[600-300]": "the same for equal sizes",
-}
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
@@ -58,8 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group tests that share expensive fixtures or kernels, so that one process runs them."""
     for item in items:
         folder = item.path.parent
-        if item.name in LONG:
-            item.add_marker(pytest.mark.long)
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))

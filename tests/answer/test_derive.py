@@ -96,7 +96,7 @@ def test_new_ledger_derives_nothing(open_session: OpenSession) -> None:
         assert session.derive(count()) is None
 
 
-@pytest.mark.parametrize("parts", [1, 2, 5, 50])
+@pytest.mark.parametrize("parts", [1, 2, 5, pytest.param(50, marks=pytest.mark.long)])
 def test_error_of_a_sum_of_noises_covers_at_least_95_percent(parts: int) -> None:
     """100,000 draws: a bound of true coverage 0.95 shows less than 0.946 here once in ten million."""
     scale = Fraction(7, 2)

@@ -248,6 +248,7 @@ def test_exceeded_budget_is_detected_at_once(situation: Situation) -> None:
     assert "released more than the policy allows" in finding.says
 
 
+@pytest.mark.long  # test_half_the_noise_is_detected stays
 def test_session_with_little_noise_is_detected_through_the_front_door() -> None:
     """The fault is in the session alone: the ledger is charged correctly."""
     (situation,) = situations(people(rho="0.25"))

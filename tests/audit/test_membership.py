@@ -146,6 +146,7 @@ def test_diaries_of_correct_models_distinguish_neighbors_within_epsilon(model: s
 
 
 @pytest.mark.claim
+@pytest.mark.long  # the same attack on diaries stays
 def test_correct_table_distinguishes_neighbors_and_members_within_epsilon() -> None:
     apart, member = attack_tables(towns("smooth-histogram/1"), alpha=ALPHA, seconds=LONG, most=150)
     assert (apart.verdict, member.verdict) == ("held", "held")

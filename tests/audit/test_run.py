@@ -50,6 +50,7 @@ def test_infeasible_promise_is_refused_before_anything_runs() -> None:
         audit(policy, seconds=1)
 
 
+@pytest.mark.long  # test_audit_writes_its_report_and_changes_nothing_else stays
 def test_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
     lines: list[str] = []
     report = audit(people(), seconds=3, verbs=["answer", "ledger"], seed=5, progress=lines.append)

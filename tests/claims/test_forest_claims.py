@@ -114,10 +114,12 @@ def loss_of_a_choice() -> Fraction:
     return LARGE * shares["choices"] / 2  # of two rounds
 
 
+@pytest.mark.long  # test_one_row_changes_no_score_by_more_than_two_halves is exact
 def test_choices_keep_their_loss() -> None:
     assert epsilon_lower_bound(choices(True), choices(False), alpha=ALPHA) <= loss_of_a_choice()
 
 
+@pytest.mark.long  # test_half_the_noise_is_detected stays
 def test_score_with_twice_the_stated_sensitivity_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "HALVES", rounds.HALVES // 2)
     assert epsilon_lower_bound(choices(True), choices(False), alpha=ALPHA) > loss_of_a_choice()

@@ -207,6 +207,7 @@ ONCE = Collection("asked", {"town": Question("town", TOWN, "randomized-response"
 FRESH = Collection(
     "asked", {"town": Question("town", TOWN, "randomized-response", epsilon=1, each="0.8")}, repeats="two-layers"
 )
+COLLECTIONS = [ONCE, pytest.param(FRESH, marks=pytest.mark.long)]
 
 
 class Forgetful(dict[str, Any]):
@@ -232,12 +233,12 @@ def proven_loss(collection: Collection, memory: type = dict) -> float:
     )
 
 
-@pytest.mark.parametrize("collection", [ONCE, FRESH], ids=lambda collection: collection.repeats)
+@pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda collection: collection.repeats)
 def test_repeated_questions_prove_no_more_than_epsilon(collection: Collection) -> None:
     assert proven_loss(collection) <= 1
 
 
-@pytest.mark.parametrize("collection", [ONCE, FRESH], ids=lambda collection: collection.repeats)
+@pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda collection: collection.repeats)
 def test_client_without_memory_is_detected(collection: Collection) -> None:
     assert proven_loss(collection, Forgetful) > 1
 

@@ -66,6 +66,7 @@ def test_replacing_a_person_keeps_the_charged_epsilon() -> None:
     assert proven_loss(make_plan(EachPerson("person", 3), model=Margins(), split={"size": "0.2"}), "honest") <= 2
 
 
+@pytest.mark.long  # test_number_of_rows_keeps_its_loss_for_k_rows refutes one too
 def test_model_that_ignores_rows_per_person_is_refuted() -> None:
     """A model that counts a person with three rows as one row is refuted."""
     assert proven_loss(make_plan(EachPerson("person", 3), model=Careless(), split={"size": "0.2"}), "careless") > 2
@@ -78,7 +79,13 @@ def proven_loss(plan: Plan, name: str) -> float:
     return epsilon_lower_bound(below(ours, *event), below(theirs, *event), alpha=ALPHA)
 
 
-@pytest.mark.parametrize(("rows", "most"), [(12, 0.5), (21, 2.0)], ids=["three rows more", "twelve rows more: refuted"])
+@pytest.mark.parametrize(
+    ("rows", "most"),
+    [
+        pytest.param(12, 0.5, id="three rows more", marks=pytest.mark.long),
+        pytest.param(21, 2.0, id="twelve rows more: refuted"),
+    ],
+)
 def test_number_of_rows_keeps_its_loss_for_k_rows(rows: int, most: float) -> None:
     """A removed person removes at most k = 3 rows; a table that differs by more would be distinguished."""
     plan = make_plan(EachPerson("person", 3), model=Margins(), epsilon="2", split={"size": "0.25"})

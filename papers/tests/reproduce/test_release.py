@@ -204,6 +204,7 @@ def test_other_degrees_of_freedom_do_not_fit() -> None:
 # The page and the command
 
 
+@pytest.mark.long  # test_command_prints_items_and_writes_figures_and_a_page stays
 def test_page_contains_every_item_and_picture(done: Reproduction) -> None:
     drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(done)]
     assert len(drawn) == 13

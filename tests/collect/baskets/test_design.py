@@ -162,7 +162,7 @@ def test_designs_are_deterministic() -> None:
 
 
 @paper(FACTS["paper"])
-@pytest.mark.parametrize("size", [1, 3, 6, 10])
+@pytest.mark.parametrize("size", [1, 3, 6, pytest.param(10, marks=pytest.mark.long)])
 def test_search_is_no_worse_than_an_earlier_operator(size: int) -> None:
     """Its maximum supports are not published: those that make its own breaches at most one half are taken, by scaling."""
     row = FACTS["optimal_breach_50_epsilon_6"][str(size)]

@@ -49,7 +49,7 @@ def test_lost_associations_are_detected_even_if_every_column_agrees() -> None:
     )  # a tree over all rows has no first split: hence nine tenths of the rows
 
 
-@pytest.mark.parametrize(("rows_here", "rows_there"), [(600, 600), (600, 300)])
+@pytest.mark.parametrize(("rows_here", "rows_there"), [(600, 600), pytest.param(600, 300, marks=pytest.mark.long)])
 def test_logistic_null_matches_simulation(rows_here: int, rows_there: int) -> None:
     """Rows drawn from the original itself, 600 times. The mean of 600 scaled chi-squares of 6 degrees of freedom has a
     relative standard error of sqrt(2/6/600) = 2.4%, their spread one of 4%. Five of these (a chance below 1e-6), and
