@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.browser import launched
-from support.databases import made
+from support.browser import launch_browser
+from support.databases import create_database
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -62,7 +62,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One browser for all tests: its driver cannot be started twice in one process."""
-    with launched() as chromium:
+    with launch_browser() as chromium:
         yield chromium
 
 
@@ -81,7 +81,7 @@ def postgres_server() -> Iterator[Any]:
 @pytest.fixture
 def postgres_url(postgres_server: Any) -> str:
     """A fresh database."""
-    return made(postgres_server, f"t{uuid.uuid4().hex[:12]}")
+    return create_database(postgres_server, f"t{uuid.uuid4().hex[:12]}")
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

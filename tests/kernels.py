@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from support.towns import opened
+from support.towns import open_session
 
 from tidegate.audit import observe
 from tidegate.demo.soldiers import BASELINE, HEADQUARTERS, SHARES, concealment
@@ -23,7 +23,7 @@ def compile_release() -> None:
 
 def compile_synthesis() -> None:
     """Compile the forest of marginals."""
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as session:
+    with tempfile.TemporaryDirectory() as folder, open_session(Path(folder)) as session:
         session.synthesize(epsilon=1)
 
 

@@ -22,7 +22,7 @@ def question(letters: str, **parameters: Any) -> Question:
     return Question("basket", Items(tuple(letters)), **parameters)
 
 
-def enumerated(operator: SetOperator) -> Fraction | None:
+def enumerate_largest_ratio(operator: SetOperator) -> Fraction | None:
     """The largest ratio over every report and every two baskets of one size; None if only one of them is zero."""
     codes = range(operator.vocabulary_size)
     every = [set(some) for size in range(len(codes) + 1) for some in combinations(codes, size)]
@@ -51,7 +51,7 @@ CROWDED: dict[str, tuple[str, list[dict[str, Any]]]] = {
 def test_loss_of_overlapping_baskets_equals_full_enumeration(name: str) -> None:
     letters, plans = CROWDED[name]
     operator = set_operator(question(letters, operator="select-a-size", plans=plans))
-    assert largest_ratio(operator) == enumerated(operator)
+    assert largest_ratio(operator) == enumerate_largest_ratio(operator)
 
 
 def test_uninformative_reports_lose_nothing() -> None:

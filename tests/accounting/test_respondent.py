@@ -40,7 +40,7 @@ def question(name: str, items: Items = SIX) -> Question:
     return Question("basket", items, **QUESTIONS[name])
 
 
-def enumerated(operator: SetOperator) -> Fraction:
+def enumerate_largest_ratio(operator: SetOperator) -> Fraction:
     """The largest ratio over every report and every two baskets, of one size if sizes are sent."""
     every = [set(some) for size in range(7) for some in combinations(range(6), size)]
     taken = [basket for basket in every if len(basket) in operator.taken_sizes]
@@ -57,7 +57,7 @@ def enumerated(operator: SetOperator) -> Fraction:
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_basket_loss_is_full_enumeration_rounded_up(name: str) -> None:
     operator, loss = set_operator(question(name)), basket_loss(set_operator(question(name)))
-    ratio = enumerated(operator)
+    ratio = enumerate_largest_ratio(operator)
     assert loss is not None
     assert largest_ratio(operator) == ratio <= exponential_below(loss)
     assert float(loss - STEP) < math.log(ratio) < float(loss) + 1e-12

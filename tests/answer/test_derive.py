@@ -190,10 +190,10 @@ def test_derived_answers_match_the_reference(before: list[tuple[Query, str]], af
 
 def derive_by_reference(query: Query, session: Session) -> derive.Derived | None:
     if query.statistic in ("count", "histogram"):
-        return reference.count_derived(query, session.policy, session.ledger)
+        return reference.derive_count(query, session.policy, session.ledger)
     if query.statistic == "sum":
         return None
-    derived = reference.mean_derived(query, session.policy, session.ledger)
+    derived = reference.derive_mean(query, session.policy, session.ledger)
     return min(derived, key=lambda candidate: candidate.error, default=None)
 
 

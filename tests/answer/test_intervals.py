@@ -47,7 +47,7 @@ def policy(rows: int | None, unit: Unit) -> Policy:
     return Policy(Dataset("people", unit=unit, rows=rows), attributes, None, Loss(100))
 
 
-def stored_like(query: Query, event: Any, draw: Callable[[], int]) -> Any:
+def stored_result(query: Query, event: Any, draw: Callable[[], int]) -> Any:
     """Return a stored result with arbitrary numbers."""
     shape = (2,) if query.groups else ()
     if query.statistic == "count":
@@ -72,7 +72,7 @@ def test_value_is_always_in_its_interval(
 ) -> None:
     people = policy(rows, unit)
     event = plan((query,), people, epsilon=epsilon)[0]
-    stored = stored_like(query, event, lambda: data.draw(numbers))
+    stored = stored_result(query, event, lambda: data.draw(numbers))
     read = mechanism_for(query).read(query, people, event, stored, confidence=confidence)
     assert (read.low <= read.values).all()
     assert (read.values <= read.high).all()

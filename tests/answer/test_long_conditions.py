@@ -28,7 +28,7 @@ POLICY = Policy(Dataset("people"), {"town": Category(TOWNS), "age": Integer(0, 9
 ROWS = pa.table({"town": [f"t{n}" for n in range(1_000)], "age": list(range(1_000))})
 
 
-def several(part: Any, join: Any, number: int) -> Predicate:
+def join_conditions(part: Any, join: Any, number: int) -> Predicate:
     condition: Predicate = functools.reduce(join, [part(n) for n in range(number)])
     return condition
 
@@ -36,9 +36,9 @@ def several(part: Any, join: Any, number: int) -> Predicate:
 LONG: dict[str, tuple[Callable[[], Predicate], int]] = {  # built by the tests: while tests are collected, it would take seconds
     "a list of 900 texts": (lambda: col("town").isin(list(TOWNS[:900])), 900),
     "a list of 900 numbers": (lambda: col("age").isin(list(range(900))), 900),
-    "1,000 conditions joined by or": (lambda: several(lambda n: col("age") == n, operator.or_, 1_000), 1_000),
-    "1,000 conditions joined by and": (lambda: several(lambda n: col("age") != n + 1, operator.and_, 1_000), 1),
-    "1,000 different ones": (lambda: several(lambda n: col("age") >= n if n % 2 else col("town") != f"t{n}", operator.and_, 1_000), 1),
+    "1,000 conditions joined by or": (lambda: join_conditions(lambda n: col("age") == n, operator.or_, 1_000), 1_000),
+    "1,000 conditions joined by and": (lambda: join_conditions(lambda n: col("age") != n + 1, operator.and_, 1_000), 1),
+    "1,000 different ones": (lambda: join_conditions(lambda n: col("age") >= n if n % 2 else col("town") != f"t{n}", operator.and_, 1_000), 1),
     "not one of 900": (lambda: ~col("town").isin(list(TOWNS[:900])), 100),
 }  # fmt: skip
 

@@ -203,7 +203,7 @@ def test_yes_no_certainty_is_shown_next_to_rho(open_session: OpenSession) -> Non
         assert "yes/no certainty at most 0.622" in str(answer)
 
 
-def priced(prior: Any, values: int) -> Policy:
+def policy_with_prior(prior: Any, values: int) -> Policy:
     """Return a policy over few values whose adversary has a prior."""
     promise = Identification("0.99", protect=("grade",), prior={"grade": prior})
     return Policy(Dataset("grades", rows=100), {"grade": Integer(1, values, missing="lowest")}, promise)
@@ -220,7 +220,7 @@ def priced(prior: Any, values: int) -> Policy:
     ],
 )
 def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: str, charge: float) -> None:
-    policy = priced(prior, len(prior))
+    policy = policy_with_prior(prior, len(prior))
     epsilon = resolve_loss((sum("grade"),), policy, rho=rho, calibration="tight")
     assert float(epsilon) == pytest.approx(charge, abs=1e-6)
     scale = (len(prior) - 1) / float(epsilon)
@@ -229,11 +229,11 @@ def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: 
 
 def test_tight_calibration_needs_a_prior_of_every_value_and_a_rho_below_one() -> None:
     with pytest.raises(Unsupported, match="prior probability of every value"):
-        resolve_loss((sum("grade"),), priced("0.5", 5), rho="0.6", calibration="tight")
+        resolve_loss((sum("grade"),), policy_with_prior("0.5", 5), rho="0.6", calibration="tight")
     with pytest.raises(Unsupported, match="below 1"):
-        resolve_loss((sum("grade"),), priced(("0.2",) * 5, 5), rho="1", calibration="tight")
+        resolve_loss((sum("grade"),), policy_with_prior(("0.2",) * 5, 5), rho="1", calibration="tight")
     with pytest.raises(Infeasible, match=r"probability 0\.5"):
-        resolve_loss((sum("grade"),), priced(("0.5", "0.5"), 2), rho="0.5", calibration="tight")
+        resolve_loss((sum("grade"),), policy_with_prior(("0.5", "0.5"), 2), rho="0.5", calibration="tight")
 
 
 BAD: dict[str, Query] = {

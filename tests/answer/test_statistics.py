@@ -25,7 +25,7 @@ def values(column: str, unit: Any, where: Any, sex: str | None = None) -> list[f
     people = policy(unit=unit)
     attribute: Any = people.attributes[column]
     clamped = []
-    for row in reference.counted(rows(), people):
+    for row in reference.counted_rows(rows(), people):
         code = reference.code_of(row[column], attribute)
         if (
             code is not None
@@ -68,7 +68,7 @@ def test_counts_and_histograms_match_the_reference(open_session: OpenSession, un
         total, by_town, bins = session.answer(
             [count(), count().by("town"), histogram("age").by("sex")], epsilon=NO_NOISE
         )
-    counted = reference.counted(rows(), people)
+    counted = reference.counted_rows(rows(), people)
     assert total.value == len(counted)
     assert by_town.labels == {"town": ["Aby", "Berg", "Ceder", None]}
     listed = [row["town"] if row["town"] in ("Aby", "Berg", "Ceder") else None for row in counted]

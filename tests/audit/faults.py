@@ -34,7 +34,7 @@ def persons() -> Policy:
     return Policy(Dataset("persons", unit=EachPerson("person", 3), rows=1000), COLUMNS, promise)
 
 
-def losing(epsilon: str = "1", unit: Any = None) -> Policy:
+def loss_policy(epsilon: str = "1", unit: Any = None) -> Policy:
     """Return a policy that promises only a loss."""
     return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, None, Loss(epsilon))
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.faults import FRESH, float_noise, less_noise, long, losing, people, surer
+from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, people, surer
 
 from tidegate.audit.answers.ask import is_whole
 from tidegate.audit.answers.black_box import (
@@ -29,13 +29,13 @@ from tidegate.session import Session
 pytestmark = pytest.mark.claim
 
 ALPHA = 1e-6
-POLICY = copy_policy(losing("40"), units=6)
+POLICY = copy_policy(loss_policy("40"), units=6)
 TABLES = Tables(POLICY)
 RANKED = ("quantile", "min", "max")
 PAIRS = {pair.query.says(): pair for pair in pairs(POLICY)}
 
 
-def proven(pair: Pair, *, tables: Tables = TABLES, epsilon: int = 1, most: int = 5_000, **more: Any) -> Any:
+def measure_pair(pair: Pair, *, tables: Tables = TABLES, epsilon: int = 1, most: int = 5_000, **more: Any) -> Any:
     few = dict.fromkeys(RANKED, most // 10).get(pair.query.statistic, most)
     few = most // 20 if pair.query.statistic == "regression" else few
     bits = SeededBits(f"{FRESH}/{pair.query.says()}")
@@ -57,14 +57,14 @@ def test_a_policy_of_categories_alone_can_be_attacked() -> None:
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_no_answer_proves_more_than_it_costs(pair: Pair) -> None:
-    finding = proven(pair)
+    finding = measure_pair(pair)
     assert finding.verdict == "held"
     assert finding.promised == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize("says", ["the number of rows where age = 9", "the number of rows by sex", "the mean of age"])
 def test_proven_loss_is_close_to_the_cost(says: str) -> None:
-    assert proven(PAIRS[says]).bound > 0.6
+    assert measure_pair(PAIRS[says]).bound > 0.6
 
 
 # Planted faults. No two neighbors here reach the price of choices and box noise, so their faults must be larger.
@@ -81,19 +81,19 @@ def test_too_little_noise_is_detected_in_every_mechanism(pair: Pair) -> None:
     fault = surer(8) if pair.query.statistic in RANKED else less_noise(Fraction(1, 3))
     fault = less_noise(Fraction(1, 8)) if pair.query.statistic == "regression" else fault
     most = 20_000 if pair.query.statistic == "regression" else 6_000
-    assert proven(pair, run=fault, most=most).broken
+    assert measure_pair(pair, run=fault, most=most).broken
 
 
 def test_group_mean_charged_as_if_groups_were_fixed_is_detected() -> None:
-    assert proven(PAIRS["the mean of age by sex"], run=less_noise(Fraction(1, 2)), most=20_000).broken
+    assert measure_pair(PAIRS["the mean of age by sex"], run=less_noise(Fraction(1, 2)), most=20_000).broken
 
 
 def test_noise_for_one_row_of_a_person_with_three_is_detected() -> None:
     """Noise for one row per person, although three count."""
-    tables = Tables(copy_policy(losing("4", EachPerson("person", 3)), units=6))
+    tables = Tables(copy_policy(loss_policy("4", EachPerson("person", 3)), units=6))
     pair = pairs(tables.policy)[0]
-    assert not proven(pair, tables=tables).broken
-    assert proven(pair, tables=tables, run=less_noise(Fraction(1, 3))).broken
+    assert not measure_pair(pair, tables=tables).broken
+    assert measure_pair(pair, tables=tables, run=less_noise(Fraction(1, 3))).broken
 
 
 def test_floating_point_noise_is_detected_by_its_low_bits() -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.faults import FRESH, less_noise, long, losing, people, persons, random
+from audit.faults import FRESH, less_noise, long, loss_policy, people, persons, random
 
 from tidegate.audit.answers.ask import run_mechanism
 from tidegate.audit.answers.differencing import Tracker, attack_differences, repeat_query, track
@@ -91,7 +91,7 @@ class Forgetful(Session):
         return super().answer(again, **options)
 
 
-@pytest.mark.parametrize("policy", [people(), persons(), losing()], ids=["values", "persons", "a loss"])
+@pytest.mark.parametrize("policy", [people(), persons(), loss_policy()], ids=["values", "persons", "a loss"])
 def test_repeated_query_is_one_answer_and_one_charge(policy: Policy) -> None:
     finding = repeat_query(situations(policy)[0])
     assert finding.verdict == "held"

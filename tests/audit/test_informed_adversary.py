@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit.faults import FRESH, less_noise, long, losing, people, persons, random
+from audit.faults import FRESH, less_noise, long, loss_policy, people, persons, random
 
 from tidegate.accounting import budget_of
 from tidegate.audit.answers.adversary import (
@@ -41,7 +41,7 @@ POLICIES = {
     "a prior": people(prior={"age": "0.3"}, rho="0.6"),
     "persons' values": people(unit=EachPerson("person", 3)),
     "persons": persons(),
-    "a loss": losing(),
+    "a loss": loss_policy(),
 }
 OPTIONS: dict[str, Any] = {"alpha": ALPHA, "clock": long()}
 

@@ -81,7 +81,7 @@ def verdicts(findings: list[Finding], name: str) -> set[str]:
     return {finding.verdict for finding in findings if finding.attack == name}
 
 
-def broken(findings: list[Finding]) -> set[str]:
+def broken_attacks(findings: list[Finding]) -> set[str]:
     return {finding.attack for finding in findings if finding.broken}
 
 
@@ -92,7 +92,7 @@ def broken(findings: list[Finding]) -> set[str]:
 @pytest.mark.parametrize("repeats", ["memoised", "once"])
 def test_correct_clients_and_servers_are_not_accused(repeats: str) -> None:
     findings = attack(policy_of(QUESTIONS, repeats), most=2_000 if repeats == "memoised" else 250)
-    assert not broken(findings), [finding.says for finding in findings if finding.broken]
+    assert not broken_attacks(findings), [finding.says for finding in findings if finding.broken]
     assert {finding.alpha for finding in findings} == {0.0, ALPHA}
     assert verdicts(findings, "sizes in clear") == {"observed"}
     assert verdicts(findings, "fabricated reports") == {"observed"}
@@ -102,7 +102,7 @@ def test_correct_clients_and_servers_are_not_accused(repeats: str) -> None:
 @pytest.mark.claim
 def test_two_layers_are_not_accused_though_their_reports_differ() -> None:
     findings = attack(policy_of(TWICE, "two-layers"))
-    assert not broken(findings)
+    assert not broken_attacks(findings)
     sentences = [finding.says for finding in findings if finding.attack == "averaging over repeats"]
     assert sentences
     assert all("gave different reports" in sentence for sentence in sentences)
@@ -230,7 +230,7 @@ class SizeLeaking(Client):
         return {**report, "answers": {**report["answers"], **small}}
 
 
-def planted(kind: Callable[..., Client]) -> Callable[[Collection, dict[str, Any]], Client]:
+def client_factory(kind: Callable[..., Client]) -> Callable[[Collection, dict[str, Any]], Client]:
     source = SeededBytes(f"{SEED}/{kind.__name__}")
     return lambda collection, memory: kind(collection, memory=memory, source=source)
 
@@ -238,13 +238,13 @@ def planted(kind: Callable[..., Client]) -> Callable[[Collection, dict[str, Any]
 @pytest.mark.claim
 def test_client_that_loses_a_fifth_more_does_not_follow_the_channel() -> None:
     chosen = {name: QUESTIONS[name] for name in ("laplace", "wave", "response", "unary")}
-    findings = attack(policy_of(chosen), device=planted(Louder), most=6_000)
+    findings = attack(policy_of(chosen), device=client_factory(Louder), most=6_000)
     assert verdicts(findings, "stated channel") == {"broken"}
 
 
 @pytest.mark.claim
 def test_client_that_loses_half_as_much_again_is_refuted_by_its_reports() -> None:
-    findings = attack(policy_of({"response": QUESTIONS["response"]}), device=planted(TwiceAsLoud), most=6_000)
+    findings = attack(policy_of({"response": QUESTIONS["response"]}), device=client_factory(TwiceAsLoud), most=6_000)
     (proven,) = [finding for finding in findings if finding.attack == "worst two answers"]
     assert proven.broken
     assert proven.bound is not None
@@ -254,29 +254,32 @@ def test_client_that_loses_half_as_much_again_is_refuted_by_its_reports() -> Non
 @pytest.mark.claim
 def test_client_without_memory_is_detected_by_averaging() -> None:
     chosen = {name: QUESTIONS[name] for name in ("response", "wave")}
-    findings = attack(policy_of(chosen), device=planted(Forgetful))
+    findings = attack(policy_of(chosen), device=client_factory(Forgetful))
     averaged = [finding for finding in findings if finding.attack == "averaging over repeats"]
     assert all(finding.broken and finding.bound > finding.promised for finding in averaged)  # type: ignore[operator]
-    assert broken(findings) == {"averaging over repeats", "changed answer"}  # it has also forgotten what it reported
+    assert broken_attacks(findings) == {
+        "averaging over repeats",
+        "changed answer",
+    }  # it has also forgotten what it reported
 
 
 @pytest.mark.claim
 def test_client_that_understates_a_changed_answer_is_detected() -> None:
-    findings = attack(policy_of({"response": QUESTIONS["response"]}), device=planted(Understating))
-    assert broken(findings) == {"changed answer"}
+    findings = attack(policy_of({"response": QUESTIONS["response"]}), device=client_factory(Understating))
+    assert broken_attacks(findings) == {"changed answer"}
 
 
 def test_client_that_accepts_a_second_answer_against_the_promise_is_detected() -> None:
     policy = policy_of({"response": QUESTIONS["response"]}, "once")
-    findings = attack(policy, device=planted(type("Again", (Client,), {"_refuse": lambda self, codes: None})))
-    assert broken(findings) == {"changed answer"}
+    findings = attack(policy, device=client_factory(type("Again", (Client,), {"_refuse": lambda self, codes: None})))
+    assert broken_attacks(findings) == {"changed answer"}
 
 
 @pytest.mark.claim
 @pytest.mark.parametrize("name", ["fixed", "mask"])
 def test_client_that_leaks_the_size_of_a_basket_is_detected(name: str) -> None:
-    findings = attack(policy_of({name: QUESTIONS[name]}), device=planted(SizeLeaking))
-    assert "stated channel" in broken(findings)
+    findings = attack(policy_of({name: QUESTIONS[name]}), device=client_factory(SizeLeaking))
+    assert "stated channel" in broken_attacks(findings)
 
 
 # Faults of the server
@@ -298,7 +301,7 @@ def accept_everything(survey: Survey) -> Any:
 )
 def test_server_that_counts_too_much_is_detected(server: Any, name: str) -> None:
     findings = attack(policy_of({"response": QUESTIONS["response"]}), server=server)
-    assert name in broken(findings)
+    assert name in broken_attacks(findings)
 
 
 def test_audit_writes_nothing_into_the_working_folder(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from audit.faults import losing, people
+from audit.faults import loss_policy, people
 
 from tidegate.audit import Finding, audit
 from tidegate.audit.report import UNTRIED, Audit
@@ -35,7 +35,7 @@ def test_every_promise_is_attacked_by_its_own_attacks() -> None:
     concealed = {"camp": Concealment(reveals="pay", about="sex", baseline=(1, 1, 1, 1, 1))}
     whole = replace(people(), concealments=concealed)
     assert {attack.verb for attack in plan(whole)} == {"answer", "synthesize", "release", "ledger"}
-    assert {attack.verb for attack in plan(losing())} == {"answer", "synthesize", "ledger"}
+    assert {attack.verb for attack in plan(loss_policy())} == {"answer", "synthesize", "ledger"}
     assert {attack.verb for attack in plan(replace(whole, identification=None))} == {"release", "ledger"}
 
 

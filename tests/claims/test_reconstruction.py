@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from claims.probabilities import bits
-from collect.reconstruct.simulation import apart, channel, reports, truth
+from collect.reconstruct.simulation import channel, l1_distance, reports, truth
 from golden.papers import golden, paper
 
 from tidegate.collect.reconstruct import Dense, reconstruct
@@ -41,17 +41,19 @@ def name(row: dict) -> str:
 
 def published_errors(row: dict, seeds: int) -> dict[str, float]:
     """Return mean errors of the published methods in one row of the table."""
-    known, through = truth(row["density"]), channel(row["noise"], row["level"], centres=False)
+    known, through = truth(row["density"]), channel(row["noise"], row["level"], centers=False)
     even, errors_by_method = np.full(100, 0.01), {key: [] for key in ("raw", "bayes", "em", "em_1000", "em_smoothed")}
     for seed in range(seeds):
         counts = reports(known, through, total=PERSONS, rng=generator("published", name(row), seed))
         reach = (counts.size - 100) // 2
         inside = counts[reach : reach + 100]
-        errors_by_method["raw"].append(apart(inside / inside.sum(), known))
-        errors_by_method["em_1000"].append(apart(em(counts, through, start=even, least=1000, most=1000).masses, known))
+        errors_by_method["raw"].append(l1_distance(inside / inside.sum(), known))
+        errors_by_method["em_1000"].append(
+            l1_distance(em(counts, through, start=even, least=1000, most=1000).masses, known)
+        )
         for key in ("bayes", "em", "em_smoothed"):
             estimate = reconstruct(counts, through, method=key.replace("_", "-"))
-            errors_by_method[key].append(apart(estimate.masses, known))
+            errors_by_method[key].append(l1_distance(estimate.masses, known))
     return {key: float(np.mean(errors)) for key, errors in errors_by_method.items()}
 
 
@@ -74,7 +76,7 @@ def mean_error(row: dict, *, seeds: int, method: Callable[..., np.ndarray]) -> f
     return float(
         np.mean(
             [
-                apart(
+                l1_distance(
                     method(reports(known, through, total=PERSONS, rng=generator("bank", name(row), seed)), through),
                     known,
                 )

@@ -30,7 +30,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture(scope="session")
-def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tour_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a demo tour that ran once for all tests."""
     folder = tmp_path_factory.mktemp("toured") / "demo"
     command = [sys.executable, "-c", "from tidegate.cli import main; main()", "demo", "--no-serve", "--folder", folder]
@@ -39,6 +39,6 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def demo(toured: Path, tmp_path: Path) -> Path:
+def demo(tour_folder: Path, tmp_path: Path) -> Path:
     """A copy of the demo's folder after the tour."""
-    return Path(shutil.copytree(toured, tmp_path / "demo"))
+    return Path(shutil.copytree(tour_folder, tmp_path / "demo"))

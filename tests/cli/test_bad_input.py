@@ -207,10 +207,10 @@ def test_missing_source_after_a_charge_costs_nothing_more(
 
     count, before = Table.count, spent(demo)
 
-    def gone(*given: Any, **named: Any) -> Any:
+    def gone(*args: Any, **named: Any) -> Any:
         if spent(demo) != before:
             raise ConnectionError("gone")
-        return count(*given, **named)
+        return count(*args, **named)
 
     monkeypatch.setattr(Table, "count", gone)
     assert run("answer", demo / "people.toml", BY_SEX, "--epsilon", "0.1")[0] == 1

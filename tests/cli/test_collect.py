@@ -33,7 +33,7 @@ def people(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sent(run: Run, people: Path) -> Path:
+def reports_file(run: Run, people: Path) -> Path:
     """The reports of three hundred people."""
     folder = people.parent
     assert run("collect", "define", people, "shoppers", "--out", folder / "d.json")[0] == 0
@@ -66,10 +66,10 @@ def test_define_opens_and_describes_a_collection(run: Run, people: Path) -> None
     assert "spent" not in run("ledger", "show", people)[1], "a collection has no budget"
 
 
-def test_answers_become_a_distribution_and_a_chart(run: Run, people: Path, sent: Path) -> None:
+def test_answers_become_a_distribution_and_a_chart(run: Run, people: Path, reports_file: Path) -> None:
     folder = people.parent
-    assert "north" not in sent.read_text()
-    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    assert "north" not in reports_file.read_text()
+    code, out, _ = run("collect", "submit", people, "shoppers", reports_file)
     assert (code, out) == (0, "300 reports accepted, 0 refused. 300 in total.\n")
     code, out, _ = run("collect", "estimate", people, "shoppers", "age", "--plot", folder / "age.png")
     assert code == 0
@@ -82,37 +82,39 @@ def test_answers_become_a_distribution_and_a_chart(run: Run, people: Path, sent:
     assert run("ledger", "verify", people)[0] == 0
 
 
-def test_repeated_submission_counts_nothing_twice(run: Run, people: Path, sent: Path) -> None:
-    run("collect", "submit", people, "shoppers", sent)
-    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+def test_repeated_submission_counts_nothing_twice(run: Run, people: Path, reports_file: Path) -> None:
+    run("collect", "submit", people, "shoppers", reports_file)
+    code, out, _ = run("collect", "submit", people, "shoppers", reports_file)
     assert (code, out) == (0, "0 reports accepted, 0 refused. 300 were counted before. 300 in total.\n")
 
 
-def test_interrupted_submission_continues(run: Run, people: Path, sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_submission_continues(
+    run: Run, people: Path, reports_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tidegate.cli.collect.BATCH", 100)
-    lines = sent.read_text().splitlines(keepends=True)
-    first = sent.with_name("first.jsonl")
+    lines = reports_file.read_text().splitlines(keepends=True)
+    first = reports_file.with_name("first.jsonl")
     first.write_text("".join(lines[:200]))
     run("collect", "submit", people, "shoppers", first)
-    content = json.loads(run("collect", "submit", people, "shoppers", sent, "--json")[1])
+    content = json.loads(run("collect", "submit", people, "shoppers", reports_file, "--json")[1])
     assert (content["taken"], content["taken_before"], content["refused"], content["reports"]) == (100, 200, 0, 300)
 
 
-def test_refusals_are_grouped_with_their_lines(run: Run, people: Path, sent: Path) -> None:
-    lines = sent.read_text().splitlines()
+def test_refusals_are_grouped_with_their_lines(run: Run, people: Path, reports_file: Path) -> None:
+    lines = reports_file.read_text().splitlines()
     wrong = lines[3].replace('"version":1', '"version":2')
-    sent.write_text("\n".join([lines[0], "{", lines[1], lines[0], wrong, ""]))
-    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    reports_file.write_text("\n".join([lines[0], "{", lines[1], lines[0], wrong, ""]))
+    code, out, _ = run("collect", "submit", people, "shoppers", reports_file)
     assert code == 0
     assert "2 reports accepted, 3 refused." in out
     assert "1: malformed" in out
     assert "(line 2)" in out
     assert "1: it answers another version; this is version 1 (line 5)" in out
-    sent.write_text("{}\n[]\n")
-    assert run("collect", "submit", people, "shoppers", sent)[0] == 2
+    reports_file.write_text("{}\n[]\n")
+    assert run("collect", "submit", people, "shoppers", reports_file)[0] == 2
 
 
-def test_memory_repeats_the_report_of_a_person(run: Run, people: Path, sent: Path) -> None:
+def test_memory_repeats_the_report_of_a_person(run: Run, people: Path, reports_file: Path) -> None:
     folder = people.parent
     (folder / "me.csv").write_text("age,town,size\n34,north,2\n34,north,2\n")
     for out in ("one.jsonl", "two.jsonl"):
@@ -136,7 +138,7 @@ def test_memory_repeats_the_report_of_a_person(run: Run, people: Path, sent: Pat
     ],
 )
 def test_invalid_answers_are_refused_without_being_quoted(
-    run: Run, people: Path, sent: Path, answers: str, said: str
+    run: Run, people: Path, reports_file: Path, answers: str, said: str
 ) -> None:
     folder = people.parent
     (folder / "bad.csv").write_text(answers)
@@ -149,7 +151,7 @@ def test_invalid_answers_are_refused_without_being_quoted(
     assert not (folder / "x").exists()
 
 
-def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, sent: Path) -> None:
+def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, reports_file: Path) -> None:
     folder = people.parent
     answers = ("--answers", folder / "answers.csv", "--out", folder / "y.jsonl")
     assert "not the description of a collection" in run("collect", "randomize", folder / "answers.csv", *answers)[2]
@@ -158,9 +160,9 @@ def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, se
         "does not have the fingerprint"
         in run("collect", "randomize", folder / "d.json", *answers, "--fingerprint", "00")[2]
     )
-    assert "it already exists" in run("collect", "randomize", folder / "d.json", *answers[:3], sent)[2]
+    assert "it already exists" in run("collect", "randomize", folder / "d.json", *answers[:3], reports_file)[2]
     assert "Cannot read" in run("collect", "submit", people, "shoppers", folder / "none.jsonl")[2]
-    assert "no collection called" in run("collect", "submit", people, "voters", sent)[2]
+    assert "no collection called" in run("collect", "submit", people, "voters", reports_file)[2]
     assert "There is no counted report yet" in run("collect", "estimate", people, "shoppers", "age")[2]
     assert (
         "`--plot` needs a single question"
@@ -168,7 +170,7 @@ def test_unreadable_and_unwritable_files_are_reported(run: Run, people: Path, se
     )
 
 
-def test_changed_description_is_refused(run: Run, people: Path, sent: Path) -> None:
+def test_changed_description_is_refused(run: Run, people: Path, reports_file: Path) -> None:
     folder = people.parent
     described = json.loads((folder / "d.json").read_text())
     described["questions"]["age"]["epsilon"] = 9
@@ -180,8 +182,8 @@ def test_changed_description_is_refused(run: Run, people: Path, sent: Path) -> N
     assert "was changed in transit" in err
 
 
-def test_changed_segments_are_detected(run: Run, people: Path, sent: Path) -> None:
-    run("collect", "submit", people, "shoppers", sent)
+def test_changed_segments_are_detected(run: Run, people: Path, reports_file: Path) -> None:
+    run("collect", "submit", people, "shoppers", reports_file)
     (segment,) = people.parent.rglob("*.parquet")
     segment.write_bytes(segment.read_bytes() + b"x")
     code, _, err = run("collect", "verify", people)
@@ -189,15 +191,15 @@ def test_changed_segments_are_detected(run: Run, people: Path, sent: Path) -> No
     assert "is missing or differs from its entry" in err
 
 
-def test_closed_collection_reports_its_state(run: Run, people: Path, sent: Path) -> None:
+def test_closed_collection_reports_its_state(run: Run, people: Path, reports_file: Path) -> None:
     people.write_text(POLICY + "closed = true\n")
     assert "is closed" in run("collect", "define", people, "--out", people.parent / "f.json")[1]
-    code, out, _ = run("collect", "submit", people, "shoppers", sent)
+    code, out, _ = run("collect", "submit", people, "shoppers", reports_file)
     assert code == 2
     assert '300: the collection "shoppers" is closed' in out
 
 
-def test_rows_with_a_memory_count_as_one_person(run: Run, people: Path, sent: Path) -> None:
+def test_rows_with_a_memory_count_as_one_person(run: Run, people: Path, reports_file: Path) -> None:
     folder = people.parent
     words = ("--answers", folder / "answers.csv", "--memory", folder / "memory.json", "--out")
     code, _, err = run("collect", "randomize", folder / "d.json", *words, folder / "all.jsonl")

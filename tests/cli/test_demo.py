@@ -72,7 +72,7 @@ def wait_for_history(folder: Path) -> None:
     raise AssertionError(f"no history of {missing}")
 
 
-def signed_in(started: dict[str, Any], role: str) -> httpx.Response:
+def sign_in(started: dict[str, Any], role: str) -> httpx.Response:
     door = started["sign_in"][role]
     assert door["link"] == f"{started['address']}/console/sign-in#{door['token']}"
     return httpx.post(f"{started['address']}/sign-in", json={"token": door["token"]}, timeout=30)
@@ -84,9 +84,9 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
         assert started["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
         assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
         for role, name in ROLES.items():
-            result = signed_in(started, role)
+            result = sign_in(started, role)
             assert (result.status_code, result.json()["role"], result.json()["name"]) == (200, role, name)
-        assert signed_in(started, "analyst").json()["share"] == "0.5"
+        assert sign_in(started, "analyst").json()["share"] == "0.5"
         assert f'"{soldiers.WAITS}"' in started["sign_in"]["respondent"]["says"], "which record to ask for"
         assert httpx.get(started["form"], timeout=30).status_code == 200
         process.send_signal(signal.SIGINT)
@@ -108,7 +108,7 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
         for role in ROLES:
             old = {"token": first["sign_in"][role]["token"]}
             refused = httpx.post(f"{second['address']}/sign-in", json=old, timeout=30)
-            assert (refused.status_code, signed_in(second, role).status_code) == (401, 200)
+            assert (refused.status_code, sign_in(second, role).status_code) == (401, 200)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     assert entries(tmp_path) == before

@@ -27,12 +27,12 @@ def test_plural_adds_an_s_except_for_one(number: int, said: str) -> None:
 def test_advice_names_the_policy_of_the_command(
     words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refused() -> None:
+    def refuse() -> None:
         raise BudgetExceeded("too much.", "See what was spent: tidegate ledger show POLICY", left="1")
 
     monkeypatch.setattr(sys, "argv", ["tidegate", *words])
     with pytest.raises(SystemExit):
-        output.guarded(refused)
+        output.guarded(refuse)
     result = capsys.readouterr()
     assert result.err.endswith(f"tidegate ledger show {named}\n")
     assert json.loads(result.out)["error"]["do"].endswith(f"ledger show {named}")

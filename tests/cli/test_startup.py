@@ -33,10 +33,10 @@ def test_every_command_is_listed_with_a_sentence(group: list[str], run: Run, mon
 
 
 def test_interrupted_command_reports_that_nothing_was_charged(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tidegate.demo.write", interrupted)
+    monkeypatch.setattr("tidegate.demo.write", interrupt)
     code, _, err = run("demo", "--no-serve")
     assert (code, "Nothing was charged" in err) == (130, True)
 

@@ -59,7 +59,7 @@ BAD = {
     "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'Unknown model: "tree"'),
     "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),
     "a share that is none": (["--epsilon", "0.1", "--split", "margins"], "must be STAGE=FRACTION"),
-    "a share of a strange stage": (["--epsilon", "0.1", "--split", "colour=0.5"], "is not possible"),
+    "a share of a strange stage": (["--epsilon", "0.1", "--split", "color=0.5"], "is not possible"),
     "a strange format": (["--epsilon", "0.1", "--format", "xls"], "Use one of parquet, csv"),
     "a rho that is too small": (["--rho", "0.001"], "cannot be promised"),
 }

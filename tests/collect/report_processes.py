@@ -1,4 +1,4 @@
-"""What processes do that submit reports, and what must hold after any of them."""
+"""Processes that submit reports, and the checks that hold after each of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from collect.surveys import SHOPPERS, opened, report, reports, tallied
+from collect.surveys import SHOPPERS, open_survey, report, reports, tally
 
 import tidegate as tg
 from tidegate.collect.survey import Survey
@@ -21,32 +21,32 @@ BATCH, STEP = 60, 40  # each batch has 20 reports of the one before: they must n
 
 
 def batch_of(number: int) -> list[dict[str, Any]]:
-    """Batch by batch the reports go on, with an overlap and a bad one."""
+    """Return a batch that overlaps the previous one and contains one invalid report."""
     return [*reports(STEP * number, BATCH), {**report(10**9 + number), "version": 99}]
 
 
-def submit_on(pipe: Any, url: str, place: Path, out: Path, first: int) -> None:
-    """Submit batch after batch; what is in `out` has been told to whoever sent it."""
-    told = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    _, survey = opened(url, place)
-    warm_up(survey, place.parent / "warm")
+def submit_on(pipe: Any, url: str, location: Path, out: Path, first: int) -> None:
+    """Submit batch after batch and append each returned result to `out`."""
+    stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    _, survey = open_survey(url, location)
+    warm_up(survey, location.parent / "warm")
     pipe.send("ready")
     for number in count(first):
         done = survey.submit(batch_of(number), batch=f"batch {number}")
         line = {"number": number, "accepted": done.accepted, "entry": done.entry}
-        os.write(told, f"{json.dumps(line)}\n".encode())
+        os.write(stream, f"{json.dumps(line)}\n".encode())
 
 
-def warm_up(survey: Survey, place: Path) -> None:
+def warm_up(survey: Survey, location: Path) -> None:
     """Load what is loaded at the first batch, so that a kill soon after hits the batch and not an import."""
     survey.submit([None])
     columns = check(reports(0, 3), SHOPPERS, survey.operators).columns(survey.segments.columns)
-    Segments(place, survey.segments.columns).write(columns, batch="warm")
+    Segments(location, survey.segments.columns).write(columns, batch="warm")
 
 
-def submit_all(pipe: Any, url: str, place: Path, numbers: list[int]) -> None:
-    """Submit some batches under names of one's own."""
-    _, survey = opened(url, place)
+def submit_all(pipe: Any, url: str, location: Path, numbers: list[int]) -> None:
+    """Submit batches under names that no other process uses."""
+    _, survey = open_survey(url, location)
     pipe.send("ready")
     pipe.recv()
     for number in numbers:
@@ -54,14 +54,14 @@ def submit_all(pipe: Any, url: str, place: Path, numbers: list[int]) -> None:
     pipe.send("done")
 
 
-def held(session: tg.Session, survey: Survey, first: int, last: int) -> None:
-    """All reports of batches first .. last, each once; the chain, the counts and the segments agree."""
+def assert_counted(session: tg.Session, survey: Survey, first: int, last: int) -> None:
+    """Assert that each report of batches first .. last counts once, and that chain, counts and segments agree."""
     assert verify(*session.ledger.snapshot()).problems == []
     assert survey.verify() == []
     whole = reports(STEP * first, STEP * (last - first) + BATCH) if last >= first else []
     assert survey.reports == len(whole)
     for question in SHOPPERS.questions:
-        assert survey.counts(question).tolist() == tallied(whole, question)
+        assert survey.counts(question).tolist() == tally(whole, question)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:

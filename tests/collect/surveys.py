@@ -29,14 +29,14 @@ def policy_of(collection: Collection = SHOPPERS, **dataset: Any) -> Policy:
     return Policy(Dataset("people", **dataset), attributes, collections={collection.name: collection})
 
 
-def opened(url: str, place: Path | str, collection: Collection = SHOPPERS) -> tuple[tg.Session, Survey]:
+def open_survey(url: str, location: Path | str, collection: Collection = SHOPPERS) -> tuple[tg.Session, Survey]:
     session = tg.open(policy_of(collection), ledger=url)
-    return session, session.collect(collection.name, reports=str(place))
+    return session, session.collect(collection.name, reports=str(location))
 
 
-def reports(first: int, many: int, collection: Collection = SHOPPERS) -> list[dict[str, Any]]:
-    """Reports that could have come from clients. Number n is always the same."""
-    return [report(number, collection) for number in range(first, first + many)]
+def reports(first: int, count: int, collection: Collection = SHOPPERS) -> list[dict[str, Any]]:
+    """Return reports that clients could have sent. Number n is always the same."""
+    return [report(number, collection) for number in range(first, first + count)]
 
 
 def report(number: int, collection: Collection = SHOPPERS) -> dict[str, Any]:
@@ -51,16 +51,16 @@ def _answer(operator: Any, chance: random.Random) -> Any:
     if operator.form == "code":
         return chance.randrange(operator.report_size)
     size = getattr(operator, "size", None)
-    many = chance.randrange(operator.values + 1) if size is None else size
-    return sorted(chance.sample(range(operator.values), many))
+    count = chance.randrange(operator.values + 1) if size is None else size
+    return sorted(chance.sample(range(operator.values), count))
 
 
-def tallied(given: list[dict[str, Any]], question: str, collection: Collection = SHOPPERS) -> list[int]:
-    """The counts of one question, the slow way."""
+def tally(batch: list[dict[str, Any]], question: str, collection: Collection = SHOPPERS) -> list[int]:
+    """Return the counts of one question, counted report by report."""
     operator = operator_for(collection.questions[question])
-    found = [0] * operator.report_size
-    for one in given:
-        answer = one["answers"][question]
+    counts = [0] * operator.report_size
+    for sent_report in batch:
+        answer = sent_report["answers"][question]
         for code in [answer] if isinstance(answer, int) else answer:
-            found[code] += 1
-    return found
+            counts[code] += 1
+    return counts

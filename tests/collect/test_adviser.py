@@ -16,7 +16,7 @@ from tidegate.policy.collection import operator_for
 AGE, TOWN = Integer(16, 60), Category(tuple("abcdefgh"))
 
 
-def judged(option: Any) -> tuple[float, float, float]:
+def measures_of(option: Any) -> tuple[float, float, float]:
     assert option.measures is not None
     return option.measures.epsilon, option.measures.privacy or math.inf, option.measures.entropy.loss
 
@@ -26,7 +26,7 @@ TARGETS: list[dict[str, Any]] = [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"
 
 
 @pytest.mark.parametrize(
-    ("universe", "wanted"),
+    ("universe", "target"),
     [
         pytest.param(universe, target, id=f"{next(iter(target))}-{name}")
         for target in TARGETS
@@ -34,23 +34,23 @@ TARGETS: list[dict[str, Any]] = [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"
         if not ("interval" in target and universe is TOWN)  # a category has no interval
     ],
 )
-def test_every_option_meets_the_target_and_the_next_weaker_does_not(universe: Any, wanted: dict[str, Any]) -> None:
-    advice = advise(universe, clients=10_000, **wanted)
+def test_every_option_meets_the_target_and_the_next_weaker_does_not(universe: Any, target: dict[str, Any]) -> None:
+    advice = advise(universe, clients=10_000, **target)
     possible = [option for option in advice.options if option.measures]
     assert possible[0] is advice.best
     for option in possible:
-        assert keeps(wanted, option)
-        if next(iter(wanted)) in ("loss", "interval"):
-            assert not keeps(wanted, weaker(universe, option))
+        assert meets(target, option)
+        if next(iter(target)) in ("loss", "interval"):
+            assert not meets(target, weaker(universe, option))
 
 
-def keeps(wanted: dict[str, Any], option: Any) -> bool:
-    epsilon, privacy, loss = judged(option)
-    if "epsilon" in wanted:
+def meets(target: dict[str, Any], option: Any) -> bool:
+    epsilon, privacy, loss = measures_of(option)
+    if "epsilon" in target:
         return epsilon <= 1 + 1e-12
-    if "breach" in wanted:
+    if "breach" in target:
         return epsilon < math.log(19) and option.measures.breach_limit < 0.5
-    return loss <= 0.3 if "loss" in wanted else privacy >= 1
+    return loss <= 0.3 if "loss" in target else privacy >= 1
 
 
 def weaker(universe: Any, option: Any) -> Any:
@@ -85,13 +85,13 @@ def test_category_options_are_ranked_by_exact_variance(values: int, best: set[st
 
 
 def test_more_clients_show_more_and_the_line_fits_the_policy_file() -> None:
-    few, many = (advise(AGE, clients=clients, epsilon=1) for clients in (200, 200_000))
-    assert few.best.features < many.best.features
-    assert "not identified" in str(few)
-    assert 'operator = "square-wave", epsilon = 1' in str(many)
-    assert many.to_dict()["recommended"] == 'operator = "square-wave", epsilon = 1'
+    small, large = (advise(AGE, clients=clients, epsilon=1) for clients in (200, 200_000))
+    assert small.best.features < large.best.features
+    assert "not identified" in str(small)
+    assert 'operator = "square-wave", epsilon = 1' in str(large)
+    assert large.to_dict()["recommended"] == 'operator = "square-wave", epsilon = 1'
     operator = operator_for(Question("age", AGE, "square-wave", epsilon=1))
-    assert many.best.error == pytest.approx(mean_error(operator, 200_000))
+    assert large.best.error == pytest.approx(mean_error(operator, 200_000))
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -108,8 +108,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_invalid_target_is_refused(case: str) -> None:
-    given, says = WRONG[case]
+    options, says = WRONG[case]
     with pytest.raises(Unsupported, match=says):
-        advise(AGE, **{"clients": 100, **given})
+        advise(AGE, **{"clients": 100, **options})
     with pytest.raises(Unsupported, match="no interval"):
         advise(TOWN, clients=100, interval=1)

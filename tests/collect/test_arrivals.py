@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from collect.report_processes import lines, warm_up
-from collect.surveys import SHOPPERS, opened, policy_of, report, reports, tallied
+from collect.surveys import SHOPPERS, open_survey, policy_of, report, reports, tally
 from ledger.children import Child
 from sqlalchemy import text
 from typer.testing import CliRunner
@@ -44,10 +44,10 @@ def problems(session: tg.Session, survey: Survey) -> list[str]:
 
 
 def test_received_report_waits_and_counts_only_in_its_batch(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     sent = reports(0, 120)
-    for one in sent:
-        assert survey.receive([one]).reasons == (None,)
+    for sent_report in sent:
+        assert survey.receive([sent_report]).reasons == (None,)
     assert (survey.reports, batch_entries(session)) == (0, [])
     assert survey.waiting == 100, "shown rounded down to a multiple of the minimum"
     again = survey.receive([sent[0]])
@@ -56,7 +56,7 @@ def test_received_report_waits_and_counts_only_in_its_batch(ledger_url: str, tmp
     assert survey.receive([sent[0]]).response().verdicts[0].verdict == "known"
     assert (survey.reports, survey.waiting) == (120, 0)
     for question in SHOPPERS.questions:
-        assert survey.counts(question).tolist() == tallied(sent, question)
+        assert survey.counts(question).tolist() == tally(sent, question)
     assert problems(session, survey) == []
 
 
@@ -64,21 +64,21 @@ def test_entry_has_the_scheduled_time_and_a_random_name(ledger_url: str, tmp_pat
     names = []
     for folder in ("a", "b"):
         url = ledger_url if folder == "a" else str(tmp_path / "other.ledger")
-        session, survey = opened(url, tmp_path / folder)
+        session, survey = open_survey(url, tmp_path / folder)
         survey.receive(reports(0, 100))
         survey.flush_if_due(now=TOMORROW)
         [entry] = batch_entries(session)
         assert entry.at == entry.content()["scheduled"] == MIDNIGHT.isoformat(timespec="milliseconds")
         assert entry.question == ""
         assert len(bytes.fromhex(entry.request)) == 16
-        assert not any(one["id"][:8] in entry.line() for one in reports(0, 100))
+        assert not any(sent_report["id"][:8] in entry.line() for sent_report in reports(0, 100))
         names.append((entry.request, entry.content()["segment"]))
     assert names[0][0] != names[1][0], "the same reports get another name each time"
     assert names[0][1] != names[1][1]
 
 
 def test_slot_counts_once_and_only_if_enough_reports_wait(ledger_url: str, tmp_path: Path) -> None:
-    _, survey = opened(ledger_url, tmp_path / "r")
+    _, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 99))
     assert survey.flush_if_due(now=TOMORROW) == 0
     with pytest.raises(Unsupported, match="Fewer than 100 reports"):
@@ -92,23 +92,23 @@ def test_slot_counts_once_and_only_if_enough_reports_wait(ledger_url: str, tmp_p
 
 
 def test_close_counts_the_remainder_and_receives_no_more(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r", replace(SHOPPERS, batch=read_batch("close")))
-    given = reports(0, 31, survey.collection)
-    survey.receive(given[:30])
+    session, survey = open_survey(ledger_url, tmp_path / "r", replace(SHOPPERS, batch=read_batch("close")))
+    batch = reports(0, 31, survey.collection)
+    survey.receive(batch[:30])
     assert survey.flush_if_due(now=TOMORROW) == 0
     with pytest.raises(Unsupported, match="counted when it closes"):
         survey.flush(now=TOMORROW)
     survey.close(user="olga")
     assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection", "reports", "closing"]
     assert survey.reports == 30
-    assert "closed" in str(survey.receive(given[30:]).reasons[0])
+    assert "closed" in str(survey.receive(batch[30:]).reasons[0])
     assert problems(session, survey) == []
 
 
 def test_new_version_counts_waiting_reports_of_the_old_one(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 7))
-    later, survey_2 = opened(ledger_url, tmp_path / "r", replace(SHOPPERS, version=2))
+    later, survey_2 = open_survey(ledger_url, tmp_path / "r", replace(SHOPPERS, version=2))
     kinds = [(entry.kind, entry.content().get("accepted")) for entry in later.ledger.entries()]
     assert kinds == [("genesis", None), ("collection", None), ("reports", 7), ("collection", None)]
     assert problems(later, survey_2) == []
@@ -117,19 +117,19 @@ def test_new_version_counts_waiting_reports_of_the_old_one(ledger_url: str, tmp_
 
 
 def test_bulk_batch_and_waiting_store_never_count_a_report_twice(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 150))
-    told = survey.submit(reports(100, 100))
-    assert (told.accepted, survey.reports) == (50, 50)
+    receipt = survey.submit(reports(100, 100))
+    assert (receipt.accepted, survey.reports) == (50, 50)
     assert survey.flush_if_due(now=TOMORROW) == 150
     for question in SHOPPERS.questions:
-        assert survey.counts(question).tolist() == tallied(reports(0, 200), question)
+        assert survey.counts(question).tolist() == tally(reports(0, 200), question)
     assert problems(session, survey) == []
 
 
 def test_waiting_store_has_no_time_no_order_and_nothing_after_a_flush(tmp_path: Path) -> None:
     url = str(tmp_path / "people.ledger")
-    _, survey = opened(url, tmp_path / "r")
+    _, survey = open_survey(url, tmp_path / "r")
     sent = reports(0, 300)
     random.Random(SEED).shuffle(sent)
     for start in range(0, 300, 3):
@@ -140,20 +140,20 @@ def test_waiting_store_has_no_time_no_order_and_nothing_after_a_flush(tmp_path: 
         with pytest.raises(sqlite3.OperationalError, match="rowid"):
             raw.execute("SELECT rowid FROM tidegate_waiting")
         stored = [name.hex() for (name,) in raw.execute("SELECT id FROM tidegate_waiting")]
-    assert stored == sorted(one["id"] for one in sent)
+    assert stored == sorted(sent_report["id"] for sent_report in sent)
     survey.flush_if_due(now=TOMORROW)
     assert Path(f"{url}-wal").stat().st_size == 0
     content = Path(url).read_bytes()
-    assert not any(f'"age":{one["answers"]["age"]},"shop"'.encode() in content for one in sent), (
+    assert not any(f'"age":{sent_report["answers"]["age"]},"shop"'.encode() in content for sent_report in sent), (
         "bodies are overwritten"
     )
 
 
 def test_nothing_stored_correlates_with_arrival(tmp_path: Path) -> None:
     url = str(tmp_path / "people.ledger")
-    _, survey = opened(url, tmp_path / "r")
+    _, survey = open_survey(url, tmp_path / "r")
     sent = reports(0, 4_000)
-    arrival = {bytes.fromhex(one["id"]): index for index, one in enumerate(sent)}
+    arrival = {bytes.fromhex(sent_report["id"]): index for index, sent_report in enumerate(sent)}
     for start in range(0, len(sent), 100):
         survey.receive(sent[start : start + 100])
     survey.flush_if_due(now=TOMORROW)
@@ -162,38 +162,38 @@ def test_nothing_stored_correlates_with_arrival(tmp_path: Path) -> None:
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 4 / np.sqrt(len(order))
     [segment] = survey.files()
     ages = survey.codes("age")["age"]
-    first = np.array([one["answers"]["age"] for one in sent])
+    first = np.array([sent_report["answers"]["age"] for sent_report in sent])
     assert abs(np.corrcoef(np.argsort(np.argsort(ages, kind="stable")), first)[0, 1]) < 4 / np.sqrt(len(first))
     assert Path(segment).exists()
 
 
-def receive_on(pipe: Any, url: str, place: Path, out: Path, first: int) -> None:
+def receive_on(pipe: Any, url: str, location: Path, out: Path, first: int) -> None:
     """Receive reports one by one and flush now and then; what is in `out` was answered."""
-    told = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    _, survey = opened(url, place)
-    warm_up(survey, place.parent / "warm")
+    stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    _, survey = open_survey(url, location)
+    warm_up(survey, location.parent / "warm")
     pipe.send("ready")
     for number in range(first, 10**6):
         done = survey.receive([report(number)])
-        os.write(told, f'{{"number": {number}, "verdict": "{done.response().verdicts[0].verdict}"}}\n'.encode())
+        os.write(stream, f'{{"number": {number}, "verdict": "{done.response().verdicts[0].verdict}"}}\n'.encode())
         if number % 5 == 4:
             survey._server.flush(at=MIDNIGHT)
 
 
 def test_10_kills_lose_no_answered_report_and_count_none_twice(ledger_url: str, tmp_path: Path) -> None:
-    moments, place, out = random.Random(SEED), tmp_path / "r", tmp_path / "told.jsonl"
+    moments, location, out = random.Random(SEED), tmp_path / "r", tmp_path / "answered.jsonl"
     orphans = 0
     for _ in range(10):
         answered = [line["number"] for line in lines(out)]
-        child = Child(receive_on, ledger_url, place, out, answered[-1] if answered else 0)
+        child = Child(receive_on, ledger_url, location, out, answered[-1] if answered else 0)
         assert child.hear() == "ready"
         time.sleep(moments.uniform(0, 0.4))
         child.kill()
-        session, survey = opened(ledger_url, place)
+        session, survey = open_survey(ledger_url, location)
         assert problems(session, survey) == []
-        orphans += len(list(place.rglob("*.parquet"))) - len(batch_entries(session))
+        orphans += len(list(location.rglob("*.parquet"))) - len(batch_entries(session))
         session.close()
-    session, survey = opened(ledger_url, place)
+    session, survey = open_survey(ledger_url, location)
     answered = sorted({line["number"] for line in lines(out)})
     survey.close()
     assert problems(session, survey) == []
@@ -202,13 +202,13 @@ def test_10_kills_lose_no_answered_report_and_count_none_twice(ledger_url: str, 
     assert survey.reports - known in (0, 1), "the last report may have been received without its answer"
     whole = reports(0, survey.reports)
     for question in SHOPPERS.questions:
-        assert survey.counts(question).tolist() == tallied(whole, question)
+        assert survey.counts(question).tolist() == tally(whole, question)
     print(f"seed {SEED}: {known} answered, {len(batch_entries(session))} batches, {orphans} orphan segments seen")
 
 
-def killed_in_flush(pipe: Any, url: str, place: Path) -> None:
+def flush_then_wait(pipe: Any, url: str, location: Path) -> None:
     """Die between the segment and the commit."""
-    _, survey = opened(url, place)
+    _, survey = open_survey(url, location)
     pipe.send("ready")
     make = survey._server._batches
 
@@ -222,9 +222,9 @@ def killed_in_flush(pipe: Any, url: str, place: Path) -> None:
 
 
 def test_kill_after_the_segment_leaves_an_orphan_and_all_reports_waiting(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 120))
-    child = Child(killed_in_flush, ledger_url, tmp_path / "r")
+    child = Child(flush_then_wait, ledger_url, tmp_path / "r")
     assert [child.hear(), child.hear()] == ["ready", "written"]
     child.kill()
     assert len(list((tmp_path / "r").rglob("*.parquet"))) == 1
@@ -233,15 +233,15 @@ def test_kill_after_the_segment_leaves_an_orphan_and_all_reports_waiting(ledger_
     assert problems(session, survey) == []
 
 
-def flush_often(pipe: Any, url: str, place: Path) -> None:
-    _, survey = opened(url, place)
+def flush_often(pipe: Any, url: str, location: Path) -> None:
+    _, survey = open_survey(url, location)
     pipe.send("ready")
     pipe.recv()
     pipe.send([survey.flush_if_due(now=TOMORROW) for _ in range(3)])
 
 
 def test_concurrent_flushes_write_one_batch(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 250))
     children = [Child(flush_often, ledger_url, tmp_path / "r") for _ in range(3)]
     assert [child.hear() for child in children] == ["ready"] * 3
@@ -256,7 +256,7 @@ def test_concurrent_flushes_write_one_batch(ledger_url: str, tmp_path: Path) -> 
 
 
 def test_verify_detects_a_counted_report_that_still_waits(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.submit(reports(0, 5))
     with session.ledger.store.writing() as connection:
         arrivals.add(connection, "people/shoppers/1", [(bytes.fromhex(report(2)["id"]), "{}")])

@@ -1,4 +1,4 @@
-"""The person's side: what leaves, what stays, what a repeat tells, and that a small device can run it."""
+"""The client: what it sends and stores, what repeated reports reveal, and that it runs on a small device."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def test_client_imports_neither_numpy_nor_an_engine() -> None:
         "client.randomize({'age': 34, 'town': 'north'}); client.tell({'age': 30, 'town': None}); client.given();"
         "print([name for name in ('numpy', 'numba', 'scipy', 'pandas', 'ibis', 'duckdb', 'pyarrow', 'sqlalchemy') if name in sys.modules])"
     )
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         input=json.dumps(SHOPPERS.public_dict()),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == "[]"
+    assert process.stdout.strip() == "[]"
 
 
 def test_report_contains_randomized_answers_and_nothing_else() -> None:
@@ -81,27 +81,25 @@ def test_losses_add_up_over_values_and_versions() -> None:
     memory: dict[str, Any] = {}
     for age in (34, 35, 34):
         client(memory=memory).randomize({**TRUE, "age": age})
-    assert [(given.answered, given.epsilon) for given in client(memory=memory).given()] == [
+    assert [(loss.answered, loss.epsilon) for loss in client(memory=memory).given()] == [
         (2, pytest.approx(4)),
         (1, pytest.approx(1)),
     ]
     assert client(memory=memory).given_in_all() == pytest.approx(5)
     later = client(replace(SHOPPERS, version=2), memory=memory)
     later.randomize(TRUE)
-    assert [given.answered for given in later.given()] == [2, 1], (
-        "the same question in another version gives nothing new"
-    )
+    assert [loss.answered for loss in later.given()] == [2, 1], "the same question in another version gives nothing new"
     assert "together they reveal epsilon at most 4" in str(later.given()[0])
     assert str(later.account()) == "Your answers to shoppers have used 5.0 of 6.0."
 
 
 def test_unlimited_loss_is_stated() -> None:
     noisy = Collection("noisy", {"age": Question("age", AGE, "uniform-noise", privacy=1)})
-    one = client(noisy)
-    assert one.given()[0].epsilon == 0
-    one.randomize({"age": 20})
-    assert math.isinf(one.given()[0].epsilon)
-    assert "unlimited" in str(one.given()[0])
+    respondent = client(noisy)
+    assert respondent.given()[0].epsilon == 0
+    respondent.randomize({"age": 20})
+    assert math.isinf(respondent.given()[0].epsilon)
+    assert "unlimited" in str(respondent.given()[0])
 
 
 def test_once_allows_one_report() -> None:
@@ -129,13 +127,13 @@ def test_two_layers_draw_fresh_reports_of_one_stored_answer() -> None:
         "twice", {"town": Question("town", TOWN, "randomized-response", epsilon=3, each="0.5")}, repeats="two-layers"
     )
     memory: dict[str, Any] = {}
-    one = client(twice, memory)
-    reports = [one.randomize({"town": "north"}) for _ in range(60)]
+    respondent = client(twice, memory)
+    reports = [respondent.randomize({"town": "north"}) for _ in range(60)]
     assert len({report["id"] for report in reports}) == 60
     assert len({report["answers"]["town"] for report in reports}) == 3
     assert sum(key.startswith("answer/") for key in memory) == 1
     assert not any("/draft/" in key for key in memory)
-    assert one.given()[0].epsilon == pytest.approx(3)
+    assert respondent.given()[0].epsilon == pytest.approx(3)
 
 
 def test_memory_file_outlives_the_client_and_is_readable_by_its_owner_only(tmp_path: Path) -> None:
@@ -225,8 +223,8 @@ def hostile_versions() -> list[Collection]:
     renamed = [Question(f"dvd{n}", values, "randomized-response", epsilon=1) for n in range(10)]
     nudged = [Question("dvd", values, "randomized-response", epsilon=1 + Fraction(n, 1000)) for n in range(1, 11)]
     longer = [Question("dvd", Category((*values.values, f"{n}")), "randomized-response", epsilon=1) for n in range(10)]
-    asked = [DVD, *renamed, *nudged, *longer]
-    return [Collection("asked", {"it": q}, version=n, lifetime=Fraction(2 + n)) for n, q in enumerate(asked, 1)]
+    questions = [DVD, *renamed, *nudged, *longer]
+    return [Collection("asked", {"it": q}, version=n, lifetime=Fraction(2 + n)) for n, q in enumerate(questions, 1)]
 
 
 def test_lifetime_stops_a_holder_who_renames_the_question() -> None:
@@ -264,12 +262,12 @@ def replace_epsilon(question: Question, epsilon: int) -> Question:
 def test_later_lifetime_can_lower_the_first_one_but_not_raise_it() -> None:
     memory: dict[str, Any] = {}
     stated = [Fraction(4), Fraction(9), Fraction(2), Fraction(3)]
-    kept = []
+    lifetimes = []
     for number, lifetime in enumerate(stated, 1):
-        one = client(replace(ASKED, version=number, lifetime=lifetime), memory)
-        one.draft({"dvd": "yes"})
-        kept.append(one.account().lifetime)
-    assert kept == [4, 4, 2, 2]
+        respondent = client(replace(ASKED, version=number, lifetime=lifetime), memory)
+        respondent.draft({"dvd": "yes"})
+        lifetimes.append(respondent.account().lifetime)
+    assert lifetimes == [4, 4, 2, 2]
 
 
 def test_collections_of_a_named_holder_share_a_lifetime_and_others_do_not() -> None:
@@ -289,9 +287,9 @@ def test_collection_without_a_stated_lifetime_has_a_limited_one(repeats: Any, li
 
 def test_collection_with_unlimited_loss_has_an_unlimited_lifetime_and_cannot_state_another() -> None:
     noisy = Collection("noisy", {"age": Question("age", AGE, "uniform-noise", privacy=1)})
-    one = client(noisy)
-    one.randomize({"age": 20})
-    assert str(one.account()) == "Your answers to noisy have used unlimited of unlimited."
+    respondent = client(noisy)
+    respondent.randomize({"age": 20})
+    assert str(respondent.account()) == "Your answers to noisy have used unlimited of unlimited."
     with pytest.raises(PolicyUnreadable, match="has unlimited loss"):
         replace(noisy, lifetime=Fraction(5))
 
@@ -320,7 +318,7 @@ def test_preview_charges_and_locks_nothing() -> None:
     for age in (34, 35, 36, 37):
         client(once, memory).tell({**TRUE, "age": age})
     assert client(once, memory).account().spent == 0
-    assert [given.answered for given in client(once, memory).given()] == [0, 0]
+    assert [loss.answered for loss in client(once, memory).given()] == [0, 0]
     shown = client(once, memory).draft({**TRUE, "age": 35})
     assert client(once, memory).randomize({**TRUE, "age": 35}) == shown
     with pytest.raises(Unsupported, match="yours was already sent"):
@@ -330,42 +328,42 @@ def test_preview_charges_and_locks_nothing() -> None:
 @pytest.mark.parametrize("repeats", ["memoised", "once", "two-layers"])
 def test_draft_is_permanent_whatever_is_previewed_between(repeats: Any) -> None:
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
-    asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
+    collection = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
     memory: dict[str, Any] = {}
     towns = ("north", "south", "north", "south", "north")
-    drafts = [client(asked, memory, seed=str(n)).draft({"town": town}) for n, town in enumerate(towns)]
+    drafts = [client(collection, memory, seed=str(n)).draft({"town": town}) for n, town in enumerate(towns)]
     assert drafts[0] == drafts[2] == drafts[4]
     assert drafts[1] == drafts[3]
-    assert client(asked, memory, seed="later").start({"town": "north"}) == drafts[0]
+    assert client(collection, memory, seed="later").start({"town": "north"}) == drafts[0]
 
 
 @pytest.mark.parametrize("repeats", ["once", "two-layers"])
 def test_lost_response_is_retried_with_the_same_bytes_and_stays_charged(repeats: Any) -> None:
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
-    asked = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
+    collection = Collection("asked", {"town": Question("town", TOWN, "unary", epsilon=2, **each)}, repeats=repeats)
     memory: dict[str, Any] = {}
-    first = client(asked, memory).start({"town": "north"})
-    assert client(asked, memory).account().spent == 2, "charged before anything is known of the response"
-    assert client(asked, memory, seed="later").start({"town": "north"}) == first
-    assert client(asked, memory).account().spent == 2
+    first = client(collection, memory).start({"town": "north"})
+    assert client(collection, memory).account().spent == 2, "charged before anything is known of the response"
+    assert client(collection, memory, seed="later").start({"town": "north"}) == first
+    assert client(collection, memory).account().spent == 2
     if repeats == "once":
         with pytest.raises(Unsupported, match="accepts one report"):
-            client(asked, memory).start({"town": "south"})
-    client(asked, memory).confirm({"town": "north"})
-    again = client(asked, memory, seed="later").start({"town": "north"})
+            client(collection, memory).start({"town": "south"})
+    client(collection, memory).confirm({"town": "north"})
+    again = client(collection, memory, seed="later").start({"town": "north"})
     assert (again == first) == (repeats == "once"), "a confirmed report of two layers is followed by a fresh one"
-    assert client(asked, memory).account().spent == 2
+    assert client(collection, memory).account().spent == 2
 
 
 def test_confirmed_answer_is_stored_as_sent_and_a_draft_is_not_confirmed() -> None:
     memory: dict[str, Any] = {}
-    one = client(ASKED, memory)
-    one.draft({"dvd": "no"})
-    one.confirm({"dvd": "no"})
-    one.start({"dvd": "yes"})
+    respondent = client(ASKED, memory)
+    respondent.draft({"dvd": "no"})
+    respondent.confirm({"dvd": "no"})
+    respondent.start({"dvd": "yes"})
     states = {key.rpartition("/")[2]: record["state"] for key, record in memory.items() if key.startswith("answer/")}
     assert states == {"0": {}, "1": {"asked": "sending"}}
-    one.confirm({"dvd": "yes"})
+    respondent.confirm({"dvd": "yes"})
     assert memory[f"answer/{question_key('', DVD)}/1"]["state"] == {"asked": "sent"}
 
 
@@ -387,7 +385,7 @@ def test_forgetting_removes_answers_and_keeps_the_used_lifetime() -> None:
 def earlier_memory(collection: Collection, codes: dict[str, list[int]], **reports: Any) -> dict[str, Any]:
     """A memory as clients wrote it before answers were remembered by question."""
     start = collection.fingerprint
-    epsilons = {name: operator_for(asked).lifetime_epsilon for name, asked in collection.questions.items()}
+    epsilons = {name: operator_for(question).lifetime_epsilon for name, question in collection.questions.items()}
     memory: dict[str, Any] = {"seal": "ab" * 32}
     memory[f"{start}/about"] = {"collection": collection.name, "version": collection.version, "epsilons": epsilons}
     for name, values in codes.items():
@@ -401,7 +399,7 @@ def test_answers_of_an_earlier_memory_are_not_drawn_again_and_stay_in_the_accoun
     report = client(memory=memory).randomize(TRUE)
     assert (report["answers"], report["id"]) == ({"age": 3, "town": [1, 2]}, identity)
     assert client(memory=memory).account().spent == 5
-    assert [given.answered for given in client(memory=memory).given()] == [2, 1]
+    assert [loss.answered for loss in client(memory=memory).given()] == [2, 1]
     assert not any("/about" in key or "/answer/" in key for key in memory)
     later = client(replace(SHOPPERS, version=2), memory).randomize(TRUE)
     assert later["answers"] == report["answers"]
@@ -425,10 +423,10 @@ def test_single_report_of_an_earlier_memory_stays_the_only_one() -> None:
 
 
 def test_description_changed_in_transit_is_refused() -> None:
-    told = json.loads(json.dumps(SHOPPERS.public_dict()))
-    told["questions"]["age"]["epsilon"] = 20
+    description = json.loads(json.dumps(SHOPPERS.public_dict()))
+    description["questions"]["age"]["epsilon"] = 20
     with pytest.raises(PolicyUnreadable, match="changed in transit"):
-        Client(told)
+        Client(description)
     with pytest.raises(Unsupported, match="fingerprint that you were given"):
         Client(SHOPPERS.public_dict(), fingerprint="0" * 64)
     assert Client(SHOPPERS.public_dict(), fingerprint=SHOPPERS.fingerprint).collection == SHOPPERS
@@ -447,9 +445,9 @@ def test_every_random_question_is_answered_and_accepted(both: tuple[Any, Collect
         )
         for name, question in collection.questions.items()
     }
-    one = client(collection)
-    assert refusal(one.randomize(answers), collection, one.operators) is None
-    assert len(one.tell(answers)) == len(collection.questions)
+    respondent = client(collection)
+    assert refusal(respondent.randomize(answers), collection, respondent.operators) is None
+    assert len(respondent.tell(answers)) == len(collection.questions)
 
 
 SECRET = "1234567"
@@ -467,17 +465,17 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_invalid_answers_are_refused_without_quoting_the_value(case: str) -> None:
     answers, says = WRONG[case]
     memory: dict[str, Any] = {}
-    with pytest.raises(Unsupported, match=says) as told:
+    with pytest.raises(Unsupported, match=says) as refused:
         client(memory=memory).randomize(answers)
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(refused.value)
     assert memory == {}
 
 
 def test_unlisted_category_is_missing_or_refused() -> None:
     strict = Collection("s", {"town": Question("town", Category(("north", "south")), "unary", epsilon=1)})
-    with pytest.raises(Unsupported, match="one of its 2 listed values") as told:
+    with pytest.raises(Unsupported, match="one of its 2 listed values") as refused:
         client(strict).randomize({"town": SECRET})
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(refused.value)
     assert client().collection.questions["town"].size == 3
 
 
@@ -500,18 +498,18 @@ CODES = {
 def test_value_has_its_code_in_the_public_universe(case: str) -> None:
     from tidegate.collect.encoding import code_of
 
-    universe, given, code = CODES[case]
-    assert code_of(Question("it", universe, "randomized-response", epsilon=1), given) == code
+    universe, value, code = CODES[case]
+    assert code_of(Question("it", universe, "randomized-response", epsilon=1), value) == code
 
 
 def test_report_is_explained_before_it_is_sent() -> None:
     memory: dict[str, Any] = {}
-    told = client(memory=memory).tell({"age": 34, "town": "north"})
+    explanations = client(memory=memory).tell({"age": 34, "town": "north"})
     sent = client(memory=memory).randomize({"age": 34, "town": "north"})["answers"]
     half = operator_for(SHOPPERS.questions["age"]).half
-    assert told[0].startswith(f"age: We will send {sent['age'] - half + 16}. ")
-    assert 'conclude that your "age" is between' in told[0]
-    assert 'your "town" is' in told[1]
+    assert explanations[0].startswith(f"age: We will send {sent['age'] - half + 16}. ")
+    assert 'conclude that your "age" is between' in explanations[0]
+    assert 'your "town" is' in explanations[1]
 
 
 def test_text_names_the_narrowest_range_of_95_percent() -> None:
@@ -542,9 +540,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 def test_invalid_report_is_refused_with_its_reason(case: str) -> None:
     change, says = REFUSED[case]
     operators = {name: operator_for(question) for name, question in SHOPPERS.questions.items()}
-    told = refusal({**client().randomize(TRUE), **change}, SHOPPERS, operators)
-    assert told is not None
-    assert says in told
+    reason = refusal({**client().randomize(TRUE), **change}, SHOPPERS, operators)
+    assert reason is not None
+    assert says in reason
 
 
 def test_closed_collection_accepts_no_report() -> None:

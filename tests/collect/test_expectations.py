@@ -48,13 +48,13 @@ def test_long_grid_without_a_matrix_is_the_same_channel(operator: Operator) -> N
 def test_single_and_pair_supports_equal_those_of_the_channel(kind: type, values: int, tenths: int) -> None:
     operator = kind(values, epsilon=F(tenths, 10))
     ours = operator.support()
-    held = np.zeros(values)
+    singles = np.zeros(values)
     pairs = np.zeros((values, values))
     for report, row in zip(operator.reports(), operator.exact_channel(), strict=True):
         member = np.isin(np.arange(values), report)
-        held += member * float(row[0])
+        singles += member * float(row[0])
         pairs += np.outer(member, member) * float(row[0])
-    assert held == pytest.approx([ours.true, *[ours.false] * (values - 1)], abs=1e-12)
+    assert singles == pytest.approx([ours.true, *[ours.false] * (values - 1)], abs=1e-12)
     assert pairs[0, 1] == pytest.approx(ours.pair_with_true, abs=1e-12)
     if values > 2:
         assert pairs[1, 2] == pytest.approx(ours.pair_without, abs=1e-12)
@@ -71,10 +71,10 @@ def test_square_wave_on_a_grid_is_as_informative_as_the_continuous_one(epsilon: 
     assert continuous <= features_of(SquareWave(100, epsilon=F(epsilon)), 100_000) <= 99
 
 
-def supports(operator: Operator, made: np.ndarray) -> np.ndarray:
+def supports(operator: Operator, reports: np.ndarray) -> np.ndarray:
     if operator.form == "code":
-        return np.bincount(made, minlength=operator.values)
-    return np.unpackbits(made.view(np.uint8), axis=1, bitorder="little")[:, : operator.values].sum(axis=0)
+        return np.bincount(reports, minlength=operator.values)
+    return np.unpackbits(reports.view(np.uint8), axis=1, bitorder="little")[:, : operator.values].sum(axis=0)
 
 
 VALUES, CLIENTS, TOO_MANY = 200, 200_000, 30
@@ -83,9 +83,9 @@ VALUES, CLIENTS, TOO_MANY = 200, 200_000, 30
 def farther_off(kind: type, clients: int) -> int:
     """Count how many of 200 shares are farther off than predicted for this many clients, with 200,000."""
     operator = kind(VALUES, epsilon=F(2))
-    made = sample_many(operator, np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
-    found = shares(supports(operator, made).astype(float), total=CLIENTS, support=operator.support())
-    return int((np.abs(found.raw - 1 / VALUES) > share_error(operator, clients)).sum())
+    reports = sample_many(operator, np.arange(CLIENTS) % VALUES, BulkBits(f"{SEED}/shares {kind.__name__}"))
+    estimate = shares(supports(operator, reports).astype(float), total=CLIENTS, support=operator.support())
+    return int((np.abs(estimate.raw - 1 / VALUES) > share_error(operator, clients)).sum())
 
 
 @pytest.mark.claim
@@ -111,6 +111,6 @@ def test_distribution_is_recovered_from_bulk_reports(operator: Operator) -> None
     true /= true.sum()
     codes = np.random.default_rng(5).choice(60, 200_000, p=true)
     counts = np.bincount(sample_many(operator, codes, BulkBits("back")), minlength=operator.report_size)
-    found = reconstruct(counts, build_channel(operator.channel())).masses
-    assert np.abs(found - true).sum() < 0.08
-    assert np.abs(found - np.roll(true, 1)).sum() > 0.12
+    masses = reconstruct(counts, build_channel(operator.channel())).masses
+    assert np.abs(masses - true).sum() < 0.08
+    assert np.abs(masses - np.roll(true, 1)).sum() > 0.12

@@ -34,7 +34,7 @@ TRUE = {"town": "town 7", "age": 333}
 
 
 class Unlocked(FileMemory):
-    """The planted fault: nobody waits for anybody, and what was read at the start is taken for what is there."""
+    """The planted fault: no process waits for another, and the content read at the start is never read again."""
 
     def held(self) -> Any:
         return nullcontext()
@@ -60,9 +60,9 @@ def _ready(start: Barrier) -> None:
     _start = start
 
 
-def answer(asked: Collection, true: dict[str, Any], kind: type[FileMemory], file: Path) -> dict[str, Any]:
+def answer(collection: Collection, true: dict[str, Any], kind: type[FileMemory], file: Path) -> dict[str, Any]:
     """One process: it opens the memory, waits for the others, and answers."""
-    client = Client(asked, memory=kind(file), source=Waiting())
+    client = Client(collection, memory=kind(file), source=Waiting())
     _start.wait(60)
     return client.randomize(true)
 
@@ -76,10 +76,10 @@ def processes() -> Iterator[ProcessPoolExecutor]:
 
 
 def at_once(
-    pool: ProcessPoolExecutor, asked: Collection, true: Any, file: Path, *, kind: Any = FileMemory
+    pool: ProcessPoolExecutor, collection: Collection, true: Any, file: Path, *, kind: Any = FileMemory
 ) -> list[Any]:
     """The reports that TOGETHER processes made with one memory, all of them at once."""
-    tasks = [pool.submit(answer, asked, true, kind, file) for _ in range(TOGETHER)]
+    tasks = [pool.submit(answer, collection, true, kind, file) for _ in range(TOGETHER)]
     return [task.result(120) for task in tasks]
 
 
@@ -103,17 +103,17 @@ def test_fresh_reports_of_concurrent_processes_are_all_counted(processes: Proces
     assert FileMemory(tmp_path / "one.json")[f"{LAYERS.fingerprint}/reports"] == TOGETHER
 
 
-def in_threads(work: Callable[[int], Any], many: int = 8) -> list[Any]:
-    with ThreadPoolExecutor(many) as pool:
-        return list(pool.map(work, range(many)))
+def in_threads(work: Callable[[int], Any], workers: int = 8) -> list[Any]:
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, range(workers)))
 
 
 def test_threads_give_one_answer_with_one_or_several_clients(tmp_path: Path) -> None:
     shared = Client(ASKED, memory=tmp_path / "shared.json", source=Waiting())
-    made = in_threads(lambda _: shared.randomize(TRUE))
-    assert all(report == made[0] for report in made)
-    made = in_threads(lambda _: Client(ASKED, memory=tmp_path / "own.json", source=Waiting()).randomize(TRUE))
-    assert all(report == made[0] for report in made)
+    reports = in_threads(lambda _: shared.randomize(TRUE))
+    assert all(report == reports[0] for report in reports)
+    reports = in_threads(lambda _: Client(ASKED, memory=tmp_path / "own.json", source=Waiting()).randomize(TRUE))
+    assert all(report == reports[0] for report in reports)
 
 
 def test_changes_of_other_processes_are_not_overwritten(tmp_path: Path) -> None:
@@ -147,11 +147,11 @@ def test_deleted_memory_is_refused_and_not_replaced(tmp_path: Path) -> None:
         client.randomize(TRUE)
 
 
-@pytest.mark.parametrize("spoilt", ["before", "after the first answer"])
-def test_answer_that_cannot_be_stored_is_not_returned(tmp_path: Path, spoilt: str) -> None:
-    """A folder stands where the next version of the file, or the lock, would be written."""
+@pytest.mark.parametrize("blocked", ["before", "after the first answer"])
+def test_answer_that_cannot_be_stored_is_not_returned(tmp_path: Path, blocked: str) -> None:
+    """A folder is in the path of the file's next version, or of the lock."""
     client = Client(ASKED, memory=tmp_path / "one.json")
-    if spoilt == "after the first answer":
+    if blocked == "after the first answer":
         client.randomize({**TRUE, "age": 1})
         (tmp_path / "one.json.new").mkdir()
     else:

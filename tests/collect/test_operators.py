@@ -148,12 +148,12 @@ def test_arrays_of_sets_and_large_exact_channels_are_refused() -> None:
 @pytest.mark.parametrize("values", [2, 3, 6])
 def test_support_probabilities_equal_those_of_the_channel(name: str, values: int) -> None:
     operator = LIMITED[name](values, epsilon=F(3, 2))
-    held = {value: F(0) for value in range(values)}
+    supported = {value: F(0) for value in range(values)}
     for report, row in zip(operator.reports(), operator.exact_channel(), strict=True):
         for value in report if isinstance(report, list) else [report]:
-            held[value] += row[0]
-    assert held[0] == operator.p
-    assert all(held[value] == operator.q for value in range(1, values))
+            supported[value] += row[0]
+    assert supported[0] == operator.p
+    assert all(supported[value] == operator.q for value in range(1, values))
 
 
 @pytest.mark.parametrize("name", ["randomized-response", "unary"])
@@ -162,7 +162,7 @@ def test_two_layers_compose_to_the_stated_channel(name: str, values: int) -> Non
     epsilon, each = F(3), F(1)
     both, first = LIMITED[name](values, epsilon=epsilon, each=each), LIMITED[name](values, epsilon=epsilon)
     reports = list(both.reports())
-    again = [[again_probability(both, kept, report) for kept in reports] for report in reports]
+    again = [[again_probability(both, stored, report) for stored in reports] for report in reports]
     composed = [
         [sum(p * row[v] for p, row in zip(line, first.exact_channel(), strict=True)) for v in range(values)]
         for line in again
@@ -174,12 +174,12 @@ def test_two_layers_compose_to_the_stated_channel(name: str, values: int) -> Non
     assert both.lifetime_gamma == first.gamma
 
 
-def again_probability(operator: Operator, kept: object, report: object) -> Fraction:
+def again_probability(operator: Operator, stored: object, report: object) -> Fraction:
     if isinstance(operator, RandomizedResponse):
         stay = F(operator.again, WHOLE)
-        return stay if kept == report else (1 - stay) / (operator.values - 1)
+        return stay if stored == report else (1 - stay) / (operator.values - 1)
     stay = F(operator.stay, WHOLE)
-    flips = len(set(kept) ^ set(report))
+    flips = len(set(stored) ^ set(report))
     return stay ** (operator.values - flips) * (1 - stay) ** flips
 
 
@@ -189,14 +189,14 @@ def again_probability(operator: Operator, kept: object, report: object) -> Fract
 @given(st.integers(2, 400), st.integers(1, 300))
 def test_privacy_is_reached_and_not_much_exceeded(values: int, percent: int) -> None:
     privacy = F(percent, 100)
-    wanted = privacy * (values - 1)
+    width = privacy * (values - 1)
     for operator, slack in (
         (UniformNoise(values, half_width=half_width_for(values, privacy)), 4),
         (GaussianNoise(values, sigma=sigma_for(values, privacy)), 3),
     ):
         first, last = shortest_run(np.array(operator.weights, float))
-        assert wanted <= last - first
-        assert last - first <= wanted + slack
+        assert width <= last - first
+        assert last - first <= width + slack
 
 
 def test_noise_that_hides_nothing_is_refused() -> None:
@@ -281,9 +281,9 @@ TABLES = [GaussianNoise(5, sigma=F(2)), LaplaceNoise(5, epsilon=F(1))]
 def test_table_draws_every_index_with_exactly_its_weight(operator: Operator) -> None:
     """The first and the last word of every place fall on it: so every word between them does."""
     start = 0
-    for place, weight in enumerate(operator.weights):
+    for index, weight in enumerate(operator.weights):
         for word in {start, start + weight - 1} if weight else ():
-            assert operator.draw(Script(whole(word))) == place
+            assert operator.draw(Script(whole(word))) == index
         start += weight
     assert start == WHOLE
     assert operator.weights == operator.weights[::-1]
@@ -304,28 +304,28 @@ SMALL = [
 def test_client_draws_exactly_the_channel(operator: Operator) -> None:
     """Every path of the sampler, with its exact probability: coins as intervals of words, integers as equal shares."""
     for value in range(operator.values):
-        drawn = every_path(lambda bits, value=value: operator.sample(value, bits))
+        sampled = every_path(lambda bits, value=value: operator.sample(value, bits))
         expected = {str(report): operator.probability(report, value) for report in operator.reports()}
-        held = {report: p for report, p in expected.items() if p}
-        rest = 1 - sum(drawn.values())  # draws that are thrown away again and again
+        possible = {report: p for report, p in expected.items() if p}
+        rest = 1 - sum(sampled.values())  # draws that are thrown away again and again
         assert rest < F(1, 2**20)
-        for report, p in held.items():
-            assert abs(drawn[report] / (1 - rest) - p) <= rest * 2
+        for report, p in possible.items():
+            assert abs(sampled[report] / (1 - rest) - p) <= rest * 2
 
 
 def every_path(sample: Callable[[Paths], object]) -> Counter[str]:
     """The probability of every result, following each draw into all of its outcomes, up to a depth."""
-    found: Counter[str] = Counter()
+    chances: Counter[str] = Counter()
     waiting: list[tuple[tuple[int, ...], Fraction]] = [((), F(1))]
     while waiting:
         taken, chance = waiting.pop()
         paths = Paths(taken)
         try:
-            found[str(sample(paths))] += chance
+            chances[str(sample(paths))] += chance
         except Fork as fork:
             if chance > F(1, 2**26):
                 waiting += [((*taken, i), chance * p) for i, p in enumerate(fork.chances)]
-    return found
+    return chances
 
 
 class Fork(Exception):

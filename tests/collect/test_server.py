@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.surveys import OPERATORS, SHOPPERS, opened, policy_of, report, reports, tallied
+from collect.surveys import OPERATORS, SHOPPERS, open_survey, policy_of, report, reports, tally
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
@@ -31,12 +31,12 @@ Change = Callable[[dict[str, Any]], Any]
 def put(*path: str, value: Any) -> Change:
     """The report with one part of it changed."""
 
-    def change(one: dict[str, Any]) -> dict[str, Any]:
-        at = one
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        at = body
         for step in path[:-1]:
             at = at[step]
         at[path[-1]] = value
-        return one
+        return body
 
     return change
 
@@ -67,21 +67,21 @@ BAD: dict[str, tuple[Change, str]] = {
     "a short id": (put("id", value="abc"), "malformed"),
     "an id in capitals": (put("id", value="A" * 32), "malformed"),
     "an id with a line": (put("id", value="a" * 31 + "\n"), "malformed"),
-    "text": (lambda one: "a report", "malformed"),
-    "nothing": (lambda one: None, "malformed"),
-    "a list": (lambda one: [one], "malformed"),
+    "text": (lambda body: "a report", "malformed"),
+    "nothing": (lambda body: None, "malformed"),
+    "a list": (lambda body: [body], "malformed"),
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_invalid_reports_are_refused_and_valid_ones_of_the_batch_are_accepted(tmp_path: Path, kind: str) -> None:
     change, reason = BAD[kind]
-    _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "reports")
+    _, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "reports")
     batch = [report(1), change(report(2)), report(3)]
-    told_back = survey.submit(batch)
-    assert [told is None for told in told_back.reasons] == [True, False, True]
-    assert reason in str(told_back.reasons[1])
-    assert survey.counts("age").tolist() == tallied([report(1), report(3)], "age")
+    receipt = survey.submit(batch)
+    assert [outcome is None for outcome in receipt.reasons] == [True, False, True]
+    assert reason in str(receipt.reasons[1])
+    assert survey.counts("age").tolist() == tally([report(1), report(3)], "age")
     assert survey.reports == 2
 
 
@@ -89,26 +89,26 @@ def test_invalid_reports_are_refused_and_valid_ones_of_the_batch_are_accepted(tm
 @given(kinds=st.lists(st.sampled_from(["good", *BAD]), max_size=30))
 def test_report_is_accepted_if_and_only_if_refusal_is_none(kinds: list[str]) -> None:
     batch = [report(n) if kind == "good" else BAD[kind][0](report(n)) for n, kind in enumerate(kinds)]
-    found = check(copy.deepcopy(batch), SHOPPERS, OPERATORS)
-    assert found.reasons == [refusal(one, SHOPPERS, OPERATORS) for one in batch]
-    good = [one for one, kind in zip(batch, kinds, strict=True) if kind == "good"]
-    assert [one.hex() for one in found.ids] == [one["id"] for one in good]
-    columns = found.columns(layout_of(OPERATORS))
-    assert columns["age"].tolist() == [one["answers"]["age"] for one in good]
+    checked = check(copy.deepcopy(batch), SHOPPERS, OPERATORS)
+    assert checked.reasons == [refusal(entry, SHOPPERS, OPERATORS) for entry in batch]
+    good = [entry for entry, kind in zip(batch, kinds, strict=True) if kind == "good"]
+    assert [entry.hex() for entry in checked.ids] == [entry["id"] for entry in good]
+    columns = checked.columns(layout_of(OPERATORS))
+    assert columns["age"].tolist() == [entry["answers"]["age"] for entry in good]
     bits = np.unpackbits(columns["town"], axis=1, bitorder="little", count=4)
-    assert [np.flatnonzero(row).tolist() for row in bits] == [one["answers"]["town"] for one in good]
+    assert [np.flatnonzero(row).tolist() for row in bits] == [entry["answers"]["town"] for entry in good]
 
 
 def test_fast_check_covers_all_of_a_long_batch() -> None:
     batch = reports(0, 5_000)
     batch[4_321] = put("answers", "age", value=53_000)(batch[4_321])
-    found = check(batch, SHOPPERS, OPERATORS)
-    assert [place for place, _ in found.refused()] == [4_321]
-    assert len(found.ids) == 4_999
+    checked = check(batch, SHOPPERS, OPERATORS)
+    assert [index for index, _ in checked.refused()] == [4_321]
+    assert len(checked.ids) == 4_999
 
 
 def test_closed_collection_refuses_reports_and_a_new_version_accepts_them(ledger_url: str, tmp_path: Path) -> None:
-    _, survey = opened(ledger_url, tmp_path)
+    _, survey = open_survey(ledger_url, tmp_path)
     survey.submit(reports(0, 3))
     survey.close(user="steward")
     survey.close()
@@ -116,7 +116,7 @@ def test_closed_collection_refuses_reports_and_a_new_version_accepts_them(ledger
     refused = survey.submit(reports(3, 2))
     assert refused.accepted == 0
     assert list(refused.refused) == ['the collection "shoppers" is closed']
-    session, next_one = opened(ledger_url, tmp_path, replace(SHOPPERS, version=2))
+    session, next_one = open_survey(ledger_url, tmp_path, replace(SHOPPERS, version=2))
     assert next_one.submit([report(9, replace(SHOPPERS, version=2))]).accepted == 1
     assert next_one.reports == 1
     with pytest.raises(StalePolicy, match="Version 2"):
@@ -126,9 +126,9 @@ def test_closed_collection_refuses_reports_and_a_new_version_accepts_them(ledger
 
 def test_closed_policy_closes_the_collection(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
-    _, survey = opened(url, tmp_path / "r")
+    _, survey = open_survey(url, tmp_path / "r")
     survey.submit(reports(0, 3))
-    _, closing = opened(url, tmp_path / "r", replace(SHOPPERS, closed=True))
+    _, closing = open_survey(url, tmp_path / "r", replace(SHOPPERS, closed=True))
     assert closing.closed
     assert survey.submit(reports(3, 1)).accepted == 0
     assert survey.distribution("town").reports == 3
@@ -136,20 +136,20 @@ def test_closed_policy_closes_the_collection(tmp_path: Path) -> None:
 
 def test_other_questions_need_another_version(tmp_path: Path) -> None:
     url = str(tmp_path / "p.ledger")
-    opened(url, tmp_path / "r")
+    open_survey(url, tmp_path / "r")
     changed = replace(
         SHOPPERS, questions={"age": Question("age", SHOPPERS.questions["age"].universe, "square-wave", epsilon=9)}
     )
     with pytest.raises(PolicyLoosened, match="other questions"):
-        opened(url, tmp_path / "r", changed)
-    opened(url, tmp_path / "r", replace(changed, version=2))
+        open_survey(url, tmp_path / "r", changed)
+    open_survey(url, tmp_path / "r", replace(changed, version=2))
 
 
 # Idempotency
 
 
 def test_repeated_batch_counts_nothing_and_returns_the_same_result(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path)
+    session, survey = open_survey(ledger_url, tmp_path)
     batch = [*reports(0, 20), put("version", value=7)(report(20)), report(3)]
     first = survey.submit(batch)
     assert first.accepted == 20
@@ -161,11 +161,11 @@ def test_repeated_batch_counts_nothing_and_returns_the_same_result(ledger_url: s
     assert again.entry == first.entry
     assert session.ledger.head() == head
     assert survey.reports == 20
-    assert survey.counts("town").tolist() == tallied(reports(0, 20), "town")
+    assert survey.counts("town").tolist() == tally(reports(0, 20), "town")
 
 
 def test_batch_id_identifies_one_list_of_reports(tmp_path: Path) -> None:
-    _, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    _, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 5), batch="monday")
     assert survey.submit(reports(0, 5), batch="monday").again
     with pytest.raises(KeyReused):
@@ -176,7 +176,7 @@ def test_batch_id_identifies_one_list_of_reports(tmp_path: Path) -> None:
 
 
 def test_report_counts_once_in_any_batch(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path)
+    session, survey = open_survey(ledger_url, tmp_path)
     survey.submit(reports(0, 10))
     mixed = survey.submit(reports(5, 10), batch="another")
     assert mixed.reasons == (REPLAYED,) * 5 + (None,) * 5
@@ -184,11 +184,11 @@ def test_report_counts_once_in_any_batch(ledger_url: str, tmp_path: Path) -> Non
     assert survey.submit(reports(2, 9), batch="a third").refused == {REPLAYED: 9}
     assert session.ledger.head() == head, "replays leave no trace"
     assert len(survey.files()) == 2
-    assert survey.counts("age").tolist() == tallied(reports(0, 15), "age")
+    assert survey.counts("age").tolist() == tally(reports(0, 15), "age")
 
 
 def test_empty_batch_changes_nothing(tmp_path: Path) -> None:
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     assert survey.submit([]).accepted == 0
     assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection"]
 
@@ -197,19 +197,19 @@ def test_empty_batch_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_neither_identity_nor_time_is_stored_with_a_report(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path)
+    session, survey = open_survey(ledger_url, tmp_path)
     survey.submit(reports(0, 50))
-    kept = {name: set(metadata.tables[name].columns.keys()) for name in ("tidegate_counts", "tidegate_report_ids")}
-    assert kept == {
+    columns = {name: set(metadata.tables[name].columns.keys()) for name in ("tidegate_counts", "tidegate_report_ids")}
+    assert columns == {
         "tidegate_counts": {"opened", "question", "reports", "counts"},
         "tidegate_report_ids": {"opened", "id"},
     }
     body = next(entry for entry in session.ledger.entries() if entry.kind == "reports").body
-    assert not any(one["id"] in body for one in reports(0, 50))
+    assert not any(sent_report["id"] in body for sent_report in reports(0, 50))
 
 
 def test_ledger_states_the_loss_of_one_person(tmp_path: Path) -> None:
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     body = list(session.ledger.entries())[1].content()
     assert body["gives"] == {"questions": {"age": "2", "town": "1", "shop": "1"}, "in_all": "4", "each_report": "4"}
     assert body["description"] == SHOPPERS.public_dict()
@@ -223,11 +223,11 @@ def test_ledger_states_the_loss_of_one_person(tmp_path: Path) -> None:
 def test_unlimited_loss_and_second_layer_are_stated(tmp_path: Path) -> None:
     age, town = (SHOPPERS.questions[name].universe for name in ("age", "town"))
     noise = Collection("noise", {"age": Question("age", age, "uniform-noise", privacy=1)})
-    _, survey = opened(str(tmp_path / "a.ledger"), tmp_path / "r", noise)
+    _, survey = open_survey(str(tmp_path / "a.ledger"), tmp_path / "r", noise)
     assert survey.respondent_loss.in_all is None
     assert "an unlimited amount" in str(survey.respondent_loss)
     twice = Collection("twice", {"town": Question("town", town, "unary", epsilon=3, each=1)}, repeats="two-layers")
-    _, survey = opened(str(tmp_path / "b.ledger"), tmp_path / "r", twice)
+    _, survey = open_survey(str(tmp_path / "b.ledger"), tmp_path / "r", twice)
     assert (survey.respondent_loss.each_report, survey.respondent_loss.in_all) == (1, 3)
     operator = survey.operators["town"]
     assert operator.epsilon <= 1 < operator.lifetime_epsilon <= 3
@@ -246,7 +246,7 @@ def test_postgres_ledger_needs_a_location_for_reports(postgres_url: str) -> None
 
 
 def three_batches(tmp_path: Path) -> tuple[tg.Session, Any]:
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     for first in (0, 30, 60):
         survey.submit([*reports(first, 30), put("version", value=9)(report(first + 1000))])
     return session, survey
@@ -259,11 +259,11 @@ def test_counts_equal_those_of_entries_and_segments(tmp_path: Path) -> None:
     assert verdict.entries == 4
     assert survey.verify() == []
     assert {name: counts.tolist() for name, counts in survey.recount().items()} == {
-        name: tallied(reports(0, 90), name) for name in SHOPPERS.questions
+        name: tally(reports(0, 90), name) for name in SHOPPERS.questions
     }
 
 
-def tampered(session: tg.Session, statement: str) -> None:
+def tamper(session: tg.Session, statement: str) -> None:
     with session.ledger.store.writing() as connection:
         connection.execute(text(statement))
 
@@ -281,7 +281,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_change_of_counted_reports_is_detected(tmp_path: Path, change: str) -> None:
     session, _ = three_batches(tmp_path)
-    tampered(session, CHANGES[change])
+    tamper(session, CHANGES[change])
     assert verify(*session.ledger.snapshot()).problems != []
 
 
@@ -306,15 +306,15 @@ def test_orphan_segment_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_segments_reveal_fake_counts_with_valid_hashes(tmp_path: Path) -> None:
-    """The chain cannot see a server that lies from the start; the segments can."""
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    """The chain cannot detect a server that is dishonest from the start; the segments can."""
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     honest = survey._server.segments.columns["age"].count
     object.__setattr__(survey.segments, "columns", dict(survey.segments.columns))
     server, ages = survey._server, survey.segments.columns["age"]
 
     class Lying(type(ages)):  # type: ignore[misc]
-        def count(self, given: Any) -> Any:
-            return np.roll(honest(given), 1)
+        def count(self, values: Any) -> Any:
+            return np.roll(honest(values), 1)
 
     server.segments.columns["age"] = Lying(ages.form, ages.size)
     survey.submit(reports(0, 30))
@@ -341,12 +341,12 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
     ledger.close()
-    _, survey = opened(url, tmp_path / "r")
+    _, survey = open_survey(url, tmp_path / "r")
     assert survey.submit(reports(0, 3)).accepted == 3
 
 
 def test_books_of_different_datasets_are_separate(tmp_path: Path) -> None:
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     survey.submit(reports(0, 3))
     other = CollectionBook(session.ledger, SHOPPERS, dataset="others")
     other.open()

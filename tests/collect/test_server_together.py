@@ -1,4 +1,4 @@
-"""Eight submitters at once, with overlapping batches: every report counts once, nobody waits for ever."""
+"""Eight concurrent submitters with overlapping batches: every report counts once, and there is no deadlock."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collect.report_processes import BATCH, STEP, batch_of, held, submit_all
-from collect.surveys import SHOPPERS, opened, report
+from collect.report_processes import BATCH, STEP, assert_counted, batch_of, submit_all
+from collect.surveys import SHOPPERS, open_survey, report
 from ledger.charges import at_once
 from ledger.children import Child
 
@@ -16,34 +16,34 @@ from tidegate.ledger import counts
 
 
 def test_8_threads_with_overlapping_batches_count_every_report_once(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     accepted = []
 
     def submit(worker: int) -> None:
-        for number in range(worker, worker + 6):  # neighbours submit the same batches, under names of their own
+        for number in range(worker, worker + 6):  # neighbors submit the same batches under their own names
             accepted.append(survey.submit(batch_of(number), batch=f"{worker}/{number}").accepted)
 
     at_once(submit, threads=8)
-    held(session, survey, 0, 12)
+    assert_counted(session, survey, 0, 12)
     assert sum(accepted) == survey.reports
 
 
 def test_8_threads_with_the_same_batches_get_the_same_result(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
-    told: dict[int, set[tuple[str, tuple[str | None, ...]]]] = {number: set() for number in range(4)}
+    session, survey = open_survey(ledger_url, tmp_path / "r")
+    results: dict[int, set[tuple[str, tuple[str | None, ...]]]] = {number: set() for number in range(4)}
 
     def submit(worker: int) -> None:
-        for number in sorted(told, key=lambda one: (one + worker) % 4):
+        for number in sorted(results, key=lambda batch_number: (batch_number + worker) % 4):
             done = survey.submit(batch_of(number))
-            told[number].add((done.entry, done.reasons))
+            results[number].add((done.entry, done.reasons))
 
     at_once(submit, threads=8)
-    held(session, survey, 0, 3)
-    assert all(len(found) == 1 for found in told.values())
+    assert_counted(session, survey, 0, 3)
+    assert all(len(distinct) == 1 for distinct in results.values())
 
 
 def test_8_processes_with_overlapping_batches_count_every_report_once(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = opened(ledger_url, tmp_path / "r")
+    session, survey = open_survey(ledger_url, tmp_path / "r")
     children = [Child(submit_all, ledger_url, tmp_path / "r", list(range(n, n + 4))) for n in range(8)]
     for child in children:
         assert child.hear() == "ready"
@@ -53,11 +53,11 @@ def test_8_processes_with_overlapping_batches_count_every_report_once(ledger_url
         assert child.hear() == "done"
     for child in children:
         child.kill()
-    held(session, survey, 0, 10)
+    assert_counted(session, survey, 0, 10)
 
 
 def test_closing_meanwhile_does_not_change_earlier_results(ledger_url: str, tmp_path: Path) -> None:
-    _, survey = opened(ledger_url, tmp_path / "r")
+    _, survey = open_survey(ledger_url, tmp_path / "r")
     accepted = []
 
     def submit(worker: int) -> None:
@@ -72,7 +72,7 @@ def test_closing_meanwhile_does_not_change_earlier_results(ledger_url: str, tmp_
     assert survey.verify() == []
 
 
-# The check has teeth
+# The check detects planted faults
 
 
 def counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,11 +84,11 @@ def forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch replaces the counts instead of adding to them."""
     true = book.add_counts
 
-    def replacing(connection: Any, opened: int, adds: Any, *, reports: int) -> Any:
-        after = true(connection, opened, adds, reports=reports)
+    def replacing(connection: Any, opening: int, adds: Any, *, reports: int) -> Any:
+        after = true(connection, opening, adds, reports=reports)
         rows = [
-            {"of": opened, "asked": name, "all": found.reports, "packed": counts.packed(adds[name])}
-            for name, found in after.items()
+            {"of": opening, "asked": name, "all": tally.reports, "packed": counts.packed(adds[name])}
+            for name, tally in after.items()
         ]
         connection.execute(counts._SET_COUNTS, rows)
         return after
@@ -98,11 +98,11 @@ def forgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("fault", [counts_twice, forgets])
 def test_server_that_counts_wrongly_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: object) -> None:
-    session, survey = opened(str(tmp_path / "p.ledger"), tmp_path / "r")
+    session, survey = open_survey(str(tmp_path / "p.ledger"), tmp_path / "r")
     fault(monkeypatch)  # type: ignore[operator]
     for number in range(3):
         survey.submit(batch_of(number))
     with pytest.raises(AssertionError):
-        held(session, survey, 0, 2)
+        assert_counted(session, survey, 0, 2)
     assert BATCH > STEP
     assert set(SHOPPERS.questions) == set(survey.operators)

@@ -66,7 +66,7 @@ HOLDERS = ("", 'Works council, "Example" Ltd, Zürich')
 SHOPPING = Collection("shopping", {"bought": BASKETS["select-a-size"]})
 
 
-def made() -> dict[str, Any]:
+def make_vectors() -> dict[str, Any]:
     operators = [vector(name, question) for name, question in QUESTIONS.items()]
     report = Client(COLLECTION, source=SeededBytes("client")).randomize(ANSWERS)
     client = {"seed": "client", "description": COLLECTION.public_dict(), "answers": ANSWERS, "report": report}
@@ -105,20 +105,20 @@ def basket_vector(name: str, question: Question) -> dict[str, Any]:
 def vector(name: str, question: Question) -> dict[str, Any]:
     operator, source = operator_for(question), SeededBytes(name)
     codes = [i * 7 % operator.values for i in range(20)]
-    kept = [operator.sample(code, source) for code in codes]
-    fresh = [operator.repeated(report, source) for report in kept]
+    permanent = [operator.sample(code, source) for code in codes]
+    fresh = [operator.repeated(report, source) for report in permanent]
     return {
         "seed": name,
         "question": question.public_dict(),
         "recipe": operator.recipe(),
         "codes": codes,
-        "permanent": kept,
+        "permanent": permanent,
         "fresh": fresh,
     }
 
 
 def test_client_draws_the_vectors() -> None:
-    assert json.loads(json.dumps(made())) == json.loads(FILE.read_text("utf-8"))
+    assert json.loads(json.dumps(make_vectors())) == json.loads(FILE.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_client_draws_the_vectors() -> None:
 )
 def test_client_built_from_recipes_draws_the_same_reports(entry: dict[str, Any]) -> None:
     stream = recipes.stream(entry["seed"])
-    kept = [recipes.permanent(entry["recipe"], code, stream) for code in entry["codes"]]
-    assert kept == entry["permanent"]
-    assert [recipes.fresh(entry["recipe"], report, stream) for report in kept] == entry["fresh"]
+    reports = [recipes.permanent(entry["recipe"], code, stream) for code in entry["codes"]]
+    assert reports == entry["permanent"]
+    assert [recipes.fresh(entry["recipe"], report, stream) for report in reports] == entry["fresh"]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,9 @@ def test_client_built_from_recipes_draws_the_same_baskets(entry: dict[str, Any])
     assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] == entry["reports"]
 
 
-@pytest.mark.parametrize("place", [0, 1, 2, 3])
-def test_client_that_does_not_sort_a_basket_is_detected(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = json.loads(FILE.read_text("utf-8"))["baskets"][place]
+@pytest.mark.parametrize("index", [0, 1, 2, 3])
+def test_client_that_does_not_sort_a_basket_is_detected(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = json.loads(FILE.read_text("utf-8"))["baskets"][index]
     monkeypatch.setattr(recipes, "sorted", list, raising=False)
     stream = recipes.stream(entry["seed"])
     assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] != entry["reports"]
@@ -163,4 +163,4 @@ def test_parameters_in_units_are_rounded_up_to_whole_steps() -> None:
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(made(), indent=1) + "\n", "utf-8")
+    FILE.write_text(json.dumps(make_vectors(), indent=1) + "\n", "utf-8")

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.browser import Visit, visited
+from support.browser import Visit, open_tab
 from support.console_service import Console, console_in
 from support.hashes import quick_hashes  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +36,18 @@ def visitor(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Return a function that opens a tab without a sign-in: visitor()."""
     with ExitStack() as open_tabs:
 
-        def opened(**context: Any) -> Page:
-            return open_tabs.enter_context(visited(browser, **context))
+        def open_visitor_tab(**context: Any) -> Page:
+            return open_tabs.enter_context(open_tab(browser, **context))
 
-        yield opened
+        yield open_visitor_tab
 
 
 @pytest.fixture
-def signed_in(browser: Browser) -> Iterator[SignedIn]:
+def sign_in(browser: Browser) -> Iterator[SignIn]:
     """Return a function that opens a signed-in tab: signed_in(console, "owner", "/console/ledger")."""
     with ExitStack() as open_tabs:
 
-        def came_in(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
+        def open_user_tab(console: Console, role: str, path: str = "/console", **context: Any) -> Page:
             home = "/console/record" if role == "respondent" else "/console"
             user = f"{role} {sorted(context.items())}"
             if user not in console.visits:
@@ -55,4 +55,4 @@ def signed_in(browser: Browser) -> Iterator[SignedIn]:
             address = console.address + (home if path == "/console" else path)
             return open_tabs.enter_context(console.visits[user].tab(address))
 
-        yield came_in
+        yield open_user_tab

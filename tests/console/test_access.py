@@ -16,7 +16,7 @@ from tidegate.service.access.permissions import OWNER
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 SCRIPT = "<script>document.title='taken'</script>"
 
 
@@ -31,9 +31,9 @@ def create_token(tab: Page, **fields: str) -> str:
 
 
 def test_token_is_shown_once_and_its_link_signs_in(
-    console: Console, signed_in: SignedIn, visitor: Callable[..., Page]
+    console: Console, sign_in: SignIn, visitor: Callable[..., Page]
 ) -> None:
-    tab = signed_in(console, OWNER, "/console/access")
+    tab = sign_in(console, OWNER, "/console/access")
     link = create_token(tab, name="nina", token_dataset="people", share="0.5", days="7")
     other = visitor()
     other.goto(link)
@@ -55,8 +55,8 @@ def test_token_is_shown_once_and_its_link_signs_in(
     assert "/console/sign-in" in other.url
 
 
-def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/access")
+def test_stored_script_in_a_name_is_only_a_name(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
     create_token(tab, name=SCRIPT)
     for _ in ("made now", "loaded anew"):
         tab.locator("#tokens tr", has_text=SCRIPT).first.wait_for()
@@ -68,8 +68,8 @@ def test_stored_script_in_a_name_is_only_a_name(console: Console, signed_in: Sig
     tab.get_by_role("button", name="Cancel").click()
 
 
-def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/access")
+def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
     assert tab.locator("#record-field").is_hidden()
     tab.get_by_label("Role").select_option("respondent")
     assert tab.locator("#token-dataset").input_value() == "soldiers"
@@ -79,15 +79,15 @@ def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, signed_
     assert (me["role"], me["dataset"]) == ("respondent", "soldiers")
 
 
-def test_refusal_is_shown_on_the_page(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/access")
+def test_refusal_is_shown_on_the_page(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
     tab.get_by_role("button", name="Create token").click()
     tab.get_by_role("alert").locator(".what").wait_for()
     assert tab.locator("#made").is_hidden()
 
 
-def test_code_snippet_creates_the_same_token(console: Console, signed_in: SignedIn, monkeypatch: Any) -> None:
-    tab = signed_in(console, OWNER, "/console/access")
+def test_code_snippet_creates_the_same_token(console: Console, sign_in: SignIn, monkeypatch: Any) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
     create_token(tab, name="Ann O'Nym", token_dataset="people", share="0.25")
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 ASK = "/console/data/people/ask"
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 
 
 def fill_form(tab: Page, **fields: str) -> None:
@@ -56,9 +56,9 @@ def numbers(tab: Page) -> tuple[float, float, float]:
     return tuple(float(tab.locator(f"#{name}-number").input_value()) for name in ("rho", "epsilon", "error"))  # type: ignore[return-value]
 
 
-def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console, signed_in: SignedIn) -> None:
+def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console, sign_in: SignIn) -> None:
     before = spent(console)
-    tab = signed_in(console, OWNER, ASK)
+    tab = sign_in(console, OWNER, ASK)
     fill_form(tab, what="mean")
     fill_form(tab, **{"epsilon-number": "0.2"})
     rho, epsilon, error = numbers(tab)
@@ -76,9 +76,9 @@ def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console,
     assert spent(console) == before
 
 
-def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, sign_in: SignIn) -> None:
     console = fresh_console
-    tab = signed_in(console, ANALYST, ASK)
+    tab = sign_in(console, ANALYST, ASK)
     tab.get_by_text("No queries yet").wait_for()
     fill_form(tab, what="mean")
     fill_form(tab, **{"rho-number": "0.00004"})
@@ -99,8 +99,8 @@ def test_query_moves_the_meter_and_repeating_it_is_free(fresh_console: Console, 
     assert spent(console) == charged
 
 
-def test_refused_preview_shows_the_reason_and_disables_the_button(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_refused_preview_shows_the_reason_and_disables_the_button(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "999"})
     tab.locator("#refused").get_by_text("The query costs 999").wait_for()
     assert button(tab).is_disabled()
@@ -113,16 +113,16 @@ def test_refused_preview_shows_the_reason_and_disables_the_button(console: Conso
     assert button(tab).is_enabled()
 
 
-def test_unavailable_slider_shows_the_reason(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_unavailable_slider_shows_the_reason(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
     tab.locator("#what").select_option("quantile")
     tab.get_by_text("depends on the data, or the query has several answers").wait_for()
     assert tab.locator("#error-slider").is_disabled()
     tab.locator("#picture").get_by_text("rows of the requested one, 95%").wait_for()
 
 
-def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
@@ -138,8 +138,8 @@ def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, si
     tab.locator("#where").get_by_role("button", name="Remove").click()
 
 
-def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     fill_form(tab, **{"epsilon-number": "0.4"})
     buy(tab)
@@ -155,8 +155,8 @@ def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Co
     assert spent(fresh_console) == before
 
 
-def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("radio", name="SQL").check()
     tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
     tab.get_by_text("The mean of age by town would cost").wait_for()
@@ -165,10 +165,10 @@ def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, s
 
 
 def test_code_snippet_runs_the_query_of_the_page(
-    fresh_console: Console, signed_in: SignedIn, monkeypatch: pytest.MonkeyPatch
+    fresh_console: Console, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = fresh_console
-    tab = signed_in(console, OWNER, ASK)
+    tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("button", name="Add condition").click()
     fill_form(tab, what="mean", **{"error-number": "5"})
     tab.get_by_text("where age >= 54 would cost").wait_for()
@@ -191,14 +191,14 @@ def test_code_snippet_runs_the_query_of_the_page(
         assert "the mean of age where age >= 54" in output.output
 
 
-def test_page_without_a_budget_explains_how_to_add_one(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/data/shop/ask")
+def test_page_without_a_budget_explains_how_to_add_one(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/data/shop/ask")
     tab.get_by_text("This data set does not answer queries").wait_for()
     assert tab.locator("#ask").count() == 0
 
 
-def test_analyst_sees_their_remaining_share(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, ANALYST, ASK)
+def test_analyst_sees_their_remaining_share(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, ANALYST, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "1.6"})
     tab.locator("#refused").get_by_text("your budget share has").wait_for()
     assert button(tab).is_disabled()

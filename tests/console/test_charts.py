@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from console.conftest import SignedIn
+from console.conftest import SignIn
 from playwright.sync_api import expect
 from support.console_service import Console
 
@@ -13,8 +13,8 @@ PAGE = "/console/risk"
 SLOW = 60_000
 
 
-def test_values_are_read_with_arrow_keys_and_with_the_pointer(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE, viewport={"width": 1280, "height": 900})
+def test_values_are_read_with_arrow_keys_and_with_the_pointer(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE, viewport={"width": 1280, "height": 900})
     plot = tab.locator("#curve .plot")
     plot.locator("svg:visible").wait_for(timeout=SLOW)
     plot.focus()
@@ -32,9 +32,9 @@ def test_values_are_read_with_arrow_keys_and_with_the_pointer(console: Console, 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "shown"), [(1280, "tg-wide"), (390, "tg-narrow")])
 def test_chart_fits_the_screen_and_follows_the_theme(
-    console: Console, signed_in: SignedIn, width: int, shown: str, scheme: str
+    console: Console, sign_in: SignIn, width: int, shown: str, scheme: str
 ) -> None:
-    tab = signed_in(console, OWNER, PAGE, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab = sign_in(console, OWNER, PAGE, viewport={"width": width, "height": 900}, color_scheme=scheme)
     drawing = tab.locator("#curve .plot svg:visible")
     drawing.wait_for(timeout=SLOW)
     assert tab.locator(f"#curve .{shown} svg").is_visible()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LIST, PAGE = "/console/data/shop/collections", "/console/data/shop/collections/shoppers"
 PATIENT = 90_000
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 
 
 def send(console: Console, count: int, collection: str = "shoppers") -> None:
@@ -45,10 +45,10 @@ def take(tab: Page, operator: str, attribute: str) -> None:
     tab.locator("#section", has_text=f"questions.{attribute}").wait_for()
 
 
-def test_adviser_creates_a_collection_that_accepts_reports(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_adviser_creates_a_collection_that_accepts_reports(fresh_console: Console, sign_in: SignIn) -> None:
     file = fresh_console.folder / "shop.toml"
     before = file.read_text("utf-8")
-    tab = signed_in(fresh_console, OWNER, LIST)
+    tab = sign_in(fresh_console, OWNER, LIST)
     advise(tab, "age")
     take(tab, "square-wave", "age")
     tab.get_by_label("no privacy breach").check()
@@ -71,8 +71,8 @@ def test_adviser_creates_a_collection_that_accepts_reports(fresh_console: Consol
 
 
 @pytest.mark.parametrize("kind", ["Python", "Command line"])
-def test_code_snippet_creates_the_same_collection(fresh_console: Console, signed_in: SignedIn, kind: str) -> None:
-    tab = signed_in(fresh_console, OWNER, LIST)
+def test_code_snippet_creates_the_same_collection(fresh_console: Console, sign_in: SignIn, kind: str) -> None:
+    tab = sign_in(fresh_console, OWNER, LIST)
     advise(tab, "town")
     take(tab, "randomized-response", "town")
     tab.get_by_label("Name", exact=True).fill("guests")
@@ -87,11 +87,9 @@ def test_code_snippet_creates_the_same_collection(fresh_console: Console, signed
     assert tab.locator("h1").inner_text() == "guests"
 
 
-def test_only_a_drafted_collection_is_created_and_only_by_the_button(
-    fresh_console: Console, signed_in: SignedIn
-) -> None:
+def test_only_a_drafted_collection_is_created_and_only_by_the_button(fresh_console: Console, sign_in: SignIn) -> None:
     before = (fresh_console.folder / "shop.toml").read_text("utf-8")
-    tab = signed_in(fresh_console, OWNER, LIST)
+    tab = sign_in(fresh_console, OWNER, LIST)
     for wrong in ("", "0", "-1"):
         tab.locator("#epsilon").fill(wrong)
         advise(tab, "town")
@@ -113,8 +111,8 @@ def test_only_a_drafted_collection_is_created_and_only_by_the_button(
     assert (fresh_console.folder / "shop.toml").read_text("utf-8") == before
 
 
-def test_existing_collection_name_is_refused(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, LIST)
+def test_existing_collection_name_is_refused(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, LIST)
     advise(tab, "town")
     take(tab, "unary", "town")
     tab.get_by_label("Name", exact=True).fill("shoppers")
@@ -124,7 +122,7 @@ def test_existing_collection_name_is_refused(console: Console, signed_in: Signed
     assert tab.get_by_role("button", name="Create collection").is_hidden()
 
 
-def test_analyst_can_read_but_not_create(console: Console, visitor: SignedIn) -> None:
+def test_analyst_can_read_but_not_create(console: Console, visitor: SignIn) -> None:
     from tidegate.ledger.tokens import Tokens
     from tidegate.service.access.tokens import make_token
 
@@ -138,15 +136,15 @@ def test_analyst_can_read_but_not_create(console: Console, visitor: SignedIn) ->
     assert tab.locator("#closing").count() == 0
 
 
-def test_page_without_collections_explains_how_to_create_one(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/data/people/collections")
+def test_page_without_collections_explains_how_to_create_one(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/data/people/collections")
     assert "No collections yet" in tab.locator(".empty").inner_text()
     assert tab.locator("#advise").is_visible()
 
 
-def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console, sign_in: SignIn) -> None:
     send(fresh_console, 400)
-    tab = signed_in(fresh_console, OWNER, PAGE)
+    tab = sign_in(fresh_console, OWNER, PAGE)
     tab.locator("#sure", has_text="From 400 reports").wait_for(timeout=PATIENT)
     tab.get_by_label("Question").first.select_option("town")
     result = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
@@ -164,9 +162,9 @@ def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console
     assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER]).method.startswith("em")
 
 
-def test_tree_is_shown_as_nested_lists(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_tree_is_shown_as_nested_lists(fresh_console: Console, sign_in: SignIn) -> None:
     send(fresh_console, 600)
-    tab = signed_in(fresh_console, OWNER, PAGE)
+    tab = sign_in(fresh_console, OWNER, PAGE)
     tab.get_by_label("Strategy").select_option("by-class")
     assert tab.get_by_label("Predict").locator("option").all_inner_texts() == ["town"], "a class is a category"
     tab.get_by_role("button", name="Grow tree").click()
@@ -178,13 +176,13 @@ def test_tree_is_shown_as_nested_lists(fresh_console: Console, signed_in: Signed
     expect(tab.locator("#tree li")).to_have_count(len(result.lines()))
 
 
-def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_rules_follow_the_slider(fresh_console: Console, sign_in: SignIn) -> None:
     with (fresh_console.folder / "shop.toml").open("a", encoding="utf-8") as file:
         file.write(
             '\n[collection.carts]\nquestions.basket = { attribute = "basket", operator = "mask", keep = 0.95 }\n'
         )
     send(fresh_console, 500, "carts")
-    tab = signed_in(fresh_console, OWNER, f"{LIST}/carts")
+    tab = sign_in(fresh_console, OWNER, f"{LIST}/carts")
     tab.get_by_role("button", name="Find rules").click()
     tab.locator("#rules tbody tr", has_text="bread").first.wait_for(timeout=PATIENT)
     result = run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER])
@@ -194,8 +192,8 @@ def test_rules_follow_the_slider(fresh_console: Console, signed_in: SignedIn) ->
     assert "--min-support 0.93" in shown_code(tab, "Command line")
 
 
-def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, PAGE)
+def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, PAGE)
     tab.get_by_role("button", name="Close collection").click()
     tab.wait_for_timeout(300)
     assert not fresh_console.datasets["shop"].survey("shoppers").closed, "the box was not ticked"
@@ -212,8 +210,8 @@ def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Co
     assert tab.locator("#closing").is_hidden()
 
 
-def test_page_links_to_the_form(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_page_links_to_the_form(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     with tab.expect_popup() as form:
         tab.get_by_role("link", name="Open the form").click()
     form.value.get_by_text("This page randomizes your answers").wait_for()
@@ -222,8 +220,8 @@ def test_page_links_to_the_form(console: Console, signed_in: SignedIn) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", [LIST, PAGE])
-def test_pages_fit_a_phone(console: Console, signed_in: SignedIn, path: str, scheme: str) -> None:
-    tab = signed_in(console, OWNER, path, viewport={"width": 360, "height": 740}, color_scheme=scheme)
+def test_pages_fit_a_phone(console: Console, sign_in: SignIn, path: str, scheme: str) -> None:
+    tab = sign_in(console, OWNER, path, viewport={"width": 360, "height": 740}, color_scheme=scheme)
     if path == LIST:
         advise(tab, "town")
         take(tab, "subset", "town")

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 DESK, API = "/console/data/soldiers/desks/headquarters", "/data/soldiers/desks/headquarters"
 PATIENT = 90_000  # milliseconds: the first opening compiles
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 
 
-def open_desk(console: Console, signed_in: SignedIn, **context: object) -> Page:
-    tab = signed_in(console, OWNER, DESK, **context)
+def open_desk(console: Console, sign_in: SignIn, **context: object) -> Page:
+    tab = sign_in(console, OWNER, DESK, **context)
     tab.locator("#watched h3").first.wait_for(timeout=PATIENT)
     return tab
 
@@ -51,8 +51,8 @@ def names(*numbers: int) -> list[str]:
     return [f"s{number:03d}" for number in numbers]
 
 
-def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(fresh_console, signed_in)
+def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(fresh_console, sign_in)
     assert tab.locator("#exposure h3").inner_text() == "No records released yet, so there is no exposure"
     assert tab.locator("#queue").inner_text() == "No requests are waiting."
     ask(tab, names(*range(120)))
@@ -71,8 +71,8 @@ def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console,
     assert tab.locator("#exposure tbody tr").count() == sum(len(test) for test in result["tests"].values())
 
 
-def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(console, signed_in)
+def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
     ask(tab, names(*range(100)))
     rows = tab.locator("#outcomes tbody tr").all_inner_texts()
     waits = next(row.split("\t")[0] for row in rows if "waiting" in row)
@@ -86,8 +86,8 @@ def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, s
     assert "no record has this key" in tab.locator("#outcomes tbody").inner_text()
 
 
-def test_requests_of_others_update_the_chart(console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(console, signed_in)
+def test_requests_of_others_update_the_chart(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
     tab.wait_for_load_state("networkidle")
     before = tab.locator("#out").inner_text()
     console.datasets["soldiers"].desk("headquarters").request_many(names(*range(200, 240)), user="another")
@@ -95,8 +95,8 @@ def test_requests_of_others_update_the_chart(console: Console, signed_in: Signed
     shows(tab, "#out", sum(state(console)["out_in_all"].values()))
 
 
-def test_hidden_tab_sends_no_requests(console: Console, signed_in: SignedIn) -> None:
-    tab, urls = open_desk(console, signed_in), []
+def test_hidden_tab_sends_no_requests(console: Console, sign_in: SignIn) -> None:
+    tab, urls = open_desk(console, sign_in), []
     tab.wait_for_load_state("networkidle")
     tab.evaluate(
         "() => { Object.defineProperty(document, 'hidden', { get: () => true });"
@@ -109,10 +109,10 @@ def test_hidden_tab_sends_no_requests(console: Console, signed_in: SignedIn) -> 
 
 
 def test_file_of_keys_is_requested_and_released_records_are_paged(
-    console: Console, signed_in: SignedIn, tmp_path: Path
+    console: Console, sign_in: SignIn, tmp_path: Path
 ) -> None:
     (tmp_path / "keys.txt").write_text("name\r\n" + "\r\n".join(names(*range(60, 130))) + "\n", "utf-8")
-    tab = open_desk(console, signed_in)
+    tab = open_desk(console, sign_in)
     tab.get_by_label("Or a file with keys").set_input_files(tmp_path / "keys.txt")
     tab.locator("#code", has_text="request_many").wait_for()
     tab.get_by_role("button", name="Request records", exact=True).click()
@@ -132,8 +132,8 @@ def test_file_of_keys_is_requested_and_released_records_are_paged(
     assert set(rows[0]) == {"name", "age", "location"}
 
 
-def test_tests_are_described_and_observers_simulated(console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(console, signed_in)
+def test_tests_are_described_and_observers_simulated(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
     for test in ("mutual-information", "kullback-leibler"):
         section = tab.locator("#watched section", has=tab.get_by_role("heading", name=test))
         assert "Misses:" in section.inner_text()
@@ -150,8 +150,8 @@ def test_tests_are_described_and_observers_simulated(console: Console, signed_in
     assert run_python(shown_code(tab, "Python"), console.tokens[OWNER])
 
 
-def test_single_measure_is_shown_with_its_critical_value(console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(console, signed_in)
+def test_single_measure_is_shown_with_its_critical_value(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
     ask(tab, names(*range(40)))
     tab.get_by_label("Show").select_option("kullback-leibler, L1")
     tab.locator("#exposure svg:visible .quiet-text", has_text="Kullback-Leibler").wait_for(timeout=PATIENT)
@@ -161,8 +161,8 @@ KEYS = ["s140", 'o\'neil "the" $(boss) `x`', "ÅSA 7", "-k"]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_code_snippet_requests_the_entered_key(console: Console, signed_in: SignedIn, key: str) -> None:
-    tab = open_desk(console, signed_in)
+def test_code_snippet_requests_the_entered_key(console: Console, sign_in: SignIn, key: str) -> None:
+    tab = open_desk(console, sign_in)
     ask(tab, [key])
     by_python = run_python(shown_code(tab, "Python"), console.tokens[OWNER])
     ask(tab, [key], "Check status")
@@ -172,8 +172,8 @@ def test_code_snippet_requests_the_entered_key(console: Console, signed_in: Sign
 
 
 @pytest.mark.parametrize("key", [pytest.param("s150", marks=pytest.mark.long), 'o\'neil "the" $(boss) `x`'])
-def test_command_line_requests_the_entered_key(console: Console, signed_in: SignedIn, key: str) -> None:
-    tab = open_desk(console, signed_in)
+def test_command_line_requests_the_entered_key(console: Console, sign_in: SignIn, key: str) -> None:
+    tab = open_desk(console, sign_in)
     ask(tab, [key])
     command = shown_code(tab, "Command line")
     assert command.startswith("tidegate release soldiers.toml headquarters --key ")
@@ -183,8 +183,8 @@ def test_command_line_requests_the_entered_key(console: Console, signed_in: Sign
     assert (content["refused"] == 1) == (key != "s150")
 
 
-def test_desk_works_by_keyboard_alone(console: Console, signed_in: SignedIn) -> None:
-    tab = open_desk(console, signed_in)
+def test_desk_works_by_keyboard_alone(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
     tab.get_by_label("Keys, one per line").focus()
     tab.keyboard.type("s160")
     tab.keyboard.press("Tab")

@@ -70,8 +70,8 @@ def test_signed_out_user_has_no_access(console: Console, visitor: Callable[..., 
     assert "/console/sign-in" in tab.url
 
 
-def test_theme_and_explanations_are_remembered(console: Console, signed_in: Callable[..., Page]) -> None:
-    tab = signed_in(console, OWNER)
+def test_theme_and_explanations_are_remembered(console: Console, sign_in: Callable[..., Page]) -> None:
+    tab = sign_in(console, OWNER)
     assert tab.locator(".explain").first.is_visible()
     tab.get_by_role("button", name="Explanations").click()
     tab.get_by_role("button", name="Theme").click()
@@ -105,9 +105,9 @@ def pages_of(role: str) -> list[str]:
 
 @pytest.mark.parametrize("path", pages_of(OWNER))
 def test_page_fits_a_phone_and_links_to_its_json_version(
-    console: Console, signed_in: Callable[..., Page], path: str
+    console: Console, sign_in: Callable[..., Page], path: str
 ) -> None:
-    tab = signed_in(console, OWNER, path, viewport={"width": 360, "height": 740})
+    tab = sign_in(console, OWNER, path, viewport={"width": 360, "height": 740})
     tab.wait_for_load_state("networkidle")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     assert tab.locator("h1").count() == 1
@@ -127,16 +127,16 @@ def test_page_fits_a_phone_and_links_to_its_json_version(
         assert response.headers["content-type"].startswith("application/json")
 
 
-def test_first_tab_stop_skips_to_the_content(console: Console, signed_in: Callable[..., Page]) -> None:
-    tab = signed_in(console, OWNER)
+def test_first_tab_stop_skips_to_the_content(console: Console, sign_in: Callable[..., Page]) -> None:
+    tab = sign_in(console, OWNER)
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.textContent") == "Skip to content"
     tab.keyboard.press("Enter")
     assert tab.evaluate("document.activeElement.id") == "main"
 
 
-def test_missing_page_is_an_error_page(console: Console, signed_in: Callable[..., Page]) -> None:
-    tab = signed_in(console, OWNER, "/console/data/nowhere/ask")
+def test_missing_page_is_an_error_page(console: Console, sign_in: Callable[..., Page]) -> None:
+    tab = sign_in(console, OWNER, "/console/data/nowhere/ask")
     assert "no data set of that name" in tab.locator("main").inner_text()
     tab.goto(f"{console.address}/console/nothing")
     assert "page does not exist" in tab.locator("main").inner_text()
@@ -161,9 +161,9 @@ def test_every_file_is_served_and_cached(console: Console) -> None:
             assert "immutable" in client.get(f"/{name}?{file.tag}").headers["cache-control"]
 
 
-def test_overview_shows_the_worst_yes_no_certainty(console: Console, signed_in: Callable[..., Page]) -> None:
+def test_overview_shows_the_worst_yes_no_certainty(console: Console, sign_in: Callable[..., Page]) -> None:
     result = console.datasets["people"].session.account
-    tab = signed_in(console, OWNER)
+    tab = sign_in(console, OWNER)
     shown = tab.locator("#data-people [data-figure=yes-no]")
     assert float(shown.inner_text()) == pytest.approx(1 / (1 + math.exp(-float(result.spent.value))), abs=1e-3)
     assert tab.locator("#data-people").get_by_text("worst yes/no certainty").is_visible()

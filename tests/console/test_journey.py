@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FOR_DOCS = os.environ.get("TIDEGATE_SCREENSHOTS", "")
 KEPT = Path(FOR_DOCS or Path(__file__).parents[2] / "build" / "screenshots")
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +49,15 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         yield Console(address, folder, None, datasets, tokens)
 
 
-def keep(tab: Page, name: str, top: str = "h1") -> None:
+def save_screenshot(tab: Page, name: str, top: str = "h1") -> None:
     """Save a screenshot: the whole page as an artifact, one screen from `top` on for the docs."""
     KEPT.mkdir(parents=True, exist_ok=True)
     tab.locator(top).first.evaluate("place => place.scrollIntoView({block: 'start'})")
     tab.screenshot(path=str(KEPT / f"console-{name}.png"), full_page=not FOR_DOCS)
 
 
-def test_query_moves_the_meter(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, ANALYST, "/console/data/people/ask", viewport={"width": 1100, "height": 900})
+def test_query_moves_the_meter(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, ANALYST, "/console/data/people/ask", viewport={"width": 1100, "height": 900})
     meter = tab.locator('[data-meter="age"]')
     before = float(str(meter.get_attribute("data-now")))
     tab.get_by_label("Statistic").select_option("mean")
@@ -65,18 +65,18 @@ def test_query_moves_the_meter(demo: Console, signed_in: SignedIn) -> None:
     tab.locator("#epsilon-number").fill("0.1")
     tab.locator("#sentence", has_text="The mean of hours would cost 0.1").wait_for()
     assert float(str(meter.get_attribute("data-now"))) == before, "looking is free"
-    keep(tab, "ask")
+    save_screenshot(tab, "ask")
     tab.locator("#preview:not(.stale)").wait_for()
     tab.get_by_role("button", name="Run query", exact=True).click()
     if tab.locator("#confirm").is_visible():
         tab.get_by_role("button", name="Spend", exact=True).click()
     tab.locator("#told .answer").get_by_text("95% interval").wait_for()
     tab.wait_for_function(f"() => Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
-    keep(tab, "answer")
+    save_screenshot(tab, "answer")
 
 
-def test_records_are_released_until_one_waits(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, OWNER, "/console/data/soldiers/desks/headquarters", viewport={"width": 1100, "height": 900})
+def test_records_are_released_until_one_waits(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, OWNER, "/console/data/soldiers/desks/headquarters", viewport={"width": 1100, "height": 900})
     tab.wait_for_function(
         "() => Number(document.getElementById('out').textContent.replace(',', '')) > 0", timeout=120_000
     )
@@ -94,15 +94,15 @@ def test_records_are_released_until_one_waits(demo: Console, signed_in: SignedIn
     tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
     tab.locator("#exposure .plot svg:visible").wait_for()
     tab.wait_for_timeout(500)
-    keep(tab, "release", "#exposure")
+    save_screenshot(tab, "release", "#exposure")
 
 
-def test_respondent_sees_the_status_of_their_request(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, RESPONDENT, viewport={"width": 420, "height": 800})
+def test_respondent_sees_the_status_of_their_request(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, RESPONDENT, viewport={"width": 420, "height": 800})
     tab.get_by_label("Your name").fill(soldiers.WAITS)
     tab.get_by_role("button", name="Check status").click()
     tab.locator("#outcome").get_by_text("Your request is at position").wait_for()
-    keep(tab, "record")
+    save_screenshot(tab, "record")
 
 
 def test_true_answer_stays_in_the_form(demo: Console, visitor: Callable[..., Page]) -> None:
@@ -117,7 +117,7 @@ def test_true_answer_stays_in_the_form(demo: Console, visitor: Callable[..., Pag
     tab.get_by_role("button", name="Preview my report").click()
     preview = tab.locator("#preview")
     preview.wait_for()
-    keep(tab, "form", "#preview")
+    save_screenshot(tab, "form", "#preview")
     assert sent == [], "nothing is sent before the user sends it"
     survey = demo.datasets["shop"].survey("shoppers")
     before, waiting = survey.reports, survey._book.waiting
@@ -140,39 +140,39 @@ def words_of(value: Any) -> Iterator[str]:
         yield from words_of(part)
 
 
-def test_distribution_of_reports_is_estimated(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, OWNER, "/console/data/shop/collections/shoppers", viewport={"width": 1100, "height": 900})
+def test_distribution_of_reports_is_estimated(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, OWNER, "/console/data/shop/collections/shoppers", viewport={"width": 1100, "height": 900})
     tab.get_by_text("The mean age is").wait_for(timeout=120_000)
     tab.locator(".plot svg:visible").nth(1).wait_for()
     tab.wait_for_timeout(500)
-    keep(tab, "collect", "#distribution-form")
+    save_screenshot(tab, "collect", "#distribution-form")
 
 
-def test_synthetic_table_is_created_and_its_quality_shown(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, OWNER, "/console/data/people/syntheses", viewport={"width": 1100, "height": 900})
+def test_synthetic_table_is_created_and_its_quality_shown(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, OWNER, "/console/data/people/syntheses", viewport={"width": 1100, "height": 900})
     tab.get_by_label("Exact value").fill("0.5")
     tab.get_by_role("button", name="Create the table for epsilon 0.5").click()
     tab.get_by_role("button", name="Spend", exact=True).click()  # more than a tenth of what is left
     download = tab.get_by_role("link", name="CSV").first
     download.wait_for(timeout=240_000)
-    keep(tab, "synthesize")
+    save_screenshot(tab, "synthesize")
     with tab.expect_download() as taken:
         download.click()
     assert Path(taken.value.path()).read_text("utf-8").startswith('"age","sex"')
     tab.get_by_role("link", name="quality").first.click()
     tab.locator(".plot svg:visible").first.wait_for(timeout=120_000)
     tab.wait_for_timeout(500)
-    keep(tab, "quality")
+    save_screenshot(tab, "quality")
 
 
-def test_ledger_is_verified(demo: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(demo, OWNER, "/console", viewport={"width": 1100, "height": 900})
-    keep(tab, "overview")
+def test_ledger_is_verified(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, OWNER, "/console", viewport={"width": 1100, "height": 900})
+    save_screenshot(tab, "overview")
     tab.get_by_role("link", name="Ledger", exact=True).click()
     tab.get_by_role("button", name="Verify all entries").click()
     tab.get_by_text("entries are valid").wait_for()
-    keep(tab, "ledger")
+    save_screenshot(tab, "ledger")
     tab.goto(f"{demo.address}/console/risk")
     tab.locator(".plot svg:visible").first.wait_for()
     tab.wait_for_timeout(500)
-    keep(tab, "risk")
+    save_screenshot(tab, "risk")

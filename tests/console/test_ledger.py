@@ -23,7 +23,7 @@ from tidegate.service.access.tokens import make_token
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 SCRIPT = "<script>alert(1)</script>"
 
 
@@ -61,10 +61,8 @@ def shared_console(console: Console) -> Console:
     return console
 
 
-def test_entries_have_descriptions_and_stored_script_is_only_a_name(
-    shared_console: Console, signed_in: SignedIn
-) -> None:
-    tab = signed_in(shared_console, OWNER, "/console/ledger")
+def test_entries_have_descriptions_and_stored_script_is_only_a_name(shared_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(shared_console, OWNER, "/console/ledger")
     tab.get_by_text(f"{SCRIPT} queried the highest of age: 0.03 charged").wait_for()
     assert tab.locator("main script").count() == 0
     assert tab.locator("#entries li").first.inner_text().startswith(str(len(entries(shared_console, "")["entries"])))
@@ -73,8 +71,8 @@ def test_entries_have_descriptions_and_stored_script_is_only_a_name(
     assert tab.locator("#history script").count() == 0
 
 
-def test_filter_is_in_the_url_and_matches_text_kinds_and_users(shared_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(shared_console, OWNER, "/console/ledger")
+def test_filter_is_in_the_url_and_matches_text_kinds_and_users(shared_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(shared_console, OWNER, "/console/ledger")
     tab.get_by_label("Kind").select_option("charge")
     tab.get_by_label("User", exact=True).fill(SCRIPT)
     tab.get_by_role("button", name="Filter").click()
@@ -117,8 +115,8 @@ def test_owner_of_one_data_set_sees_no_other_entries(shared_console: Console) ->
     assert entries(shared_console, "who=olga", token)["entries"] == []
 
 
-def test_ledger_is_verified_with_a_noted_head(shared_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(shared_console, OWNER, "/console/ledger")
+def test_ledger_is_verified_with_a_noted_head(shared_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(shared_console, OWNER, "/console/ledger")
     head = tab.locator("#head").inner_text()
     ask(shared_console, "0.05")
     tab.get_by_label("Head that you noted earlier").fill(head)
@@ -134,7 +132,7 @@ def test_ledger_is_verified_with_a_noted_head(shared_console: Console, signed_in
     tab.locator("#verdict").get_by_text("64 hexadecimal digits").wait_for()
 
 
-def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_changed_entry_is_shown_in_red(fresh_console: Console, sign_in: SignIn) -> None:
     ask(fresh_console, "0.05")
     with contextlib.closing(sqlite3.connect(fresh_console.folder / "all.ledger")) as file:
         triggers = file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
@@ -142,7 +140,7 @@ def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: Signed
             file.execute(f'DROP TRIGGER "{name}"')
         file.execute("UPDATE tidegate_entries SET amount = '0.01' WHERE kind = 'charge'")
         file.commit()
-    tab = signed_in(fresh_console, OWNER, "/console/ledger")
+    tab = sign_in(fresh_console, OWNER, "/console/ledger")
     tab.get_by_role("button", name="Verify all entries").click()
     tab.locator("#verdict .broken").get_by_text("The ledger is not valid").wait_for()
     red = tab.locator("#verdict .broken").evaluate("place => getComputedStyle(place).color")
@@ -150,18 +148,16 @@ def test_changed_entry_is_shown_in_red(fresh_console: Console, signed_in: Signed
     assert tab.locator("#verdict li").count() >= 1
 
 
-def test_downloaded_export_verifies_elsewhere(shared_console: Console, signed_in: SignedIn, tmp_path: Any) -> None:
-    tab = signed_in(shared_console, OWNER, "/console/ledger")
+def test_downloaded_export_verifies_elsewhere(shared_console: Console, sign_in: SignIn, tmp_path: Any) -> None:
+    tab = sign_in(shared_console, OWNER, "/console/ledger")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Export the ledger").click()
     download.value.save_as(tmp_path / "ledger.jsonl")
     assert verify_export(tmp_path / "ledger.jsonl").problems == []
 
 
-def test_code_snippet_reads_verifies_and_exports(
-    shared_console: Console, signed_in: SignedIn, monkeypatch: Any
-) -> None:
-    tab = signed_in(shared_console, OWNER, "/console/ledger")
+def test_code_snippet_reads_verifies_and_exports(shared_console: Console, sign_in: SignIn, monkeypatch: Any) -> None:
+    tab = sign_in(shared_console, OWNER, "/console/ledger")
     python, command = (
         tab.locator(f".snippet[data-kind='{kind}'] code").inner_text() for kind in ("Python", "Command line")
     )

@@ -54,7 +54,7 @@ def execute(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
 
 @pytest.fixture(scope="module")
-def queried(console: Console) -> Console:
+def queried_console(console: Console) -> Console:
     for number, body in enumerate(ASKED):
         role = ANALYST if number in (1, 3) else OWNER
         response = httpx.post(
@@ -66,21 +66,21 @@ def queried(console: Console) -> Console:
 
 @pytest.mark.parametrize(("role", "count"), [(OWNER, 5), (ANALYST, 2)])
 def test_notebook_runs_with_stored_answers_and_charges_nothing(
-    queried: Console, monkeypatch: pytest.MonkeyPatch, role: str, count: int
+    queried_console: Console, monkeypatch: pytest.MonkeyPatch, role: str, count: int
 ) -> None:
-    monkeypatch.setenv("TIDEGATE_TOKEN", queried.tokens[role])
-    before = queried.datasets.ledger.head()
-    results = list(execute(download_notebook(queried, role)))
+    monkeypatch.setenv("TIDEGATE_TOKEN", queried_console.tokens[role])
+    before = queried_console.datasets.ledger.head()
+    results = list(execute(download_notebook(queried_console, role)))
     answers = [(cell, result) for cell, result in results if cell["outputs"]]
     assert len(answers) == count
     for cell, result in answers:
         assert repr(result) == "".join(cell["outputs"][0]["data"]["text/plain"])
-    assert queried.datasets.ledger.head() == before, "not an entry was added"
-    assert results[-1][1]["spent"] == str(queried.datasets["people"].session.account.spent)
+    assert queried_console.datasets.ledger.head() == before, "not an entry was added"
+    assert results[-1][1]["spent"] == str(queried_console.datasets["people"].session.account.spent)
 
 
-def test_notebook_has_the_jupyter_format(queried: Console) -> None:
-    notebook = download_notebook(queried, OWNER)
+def test_notebook_has_the_jupyter_format(queried_console: Console) -> None:
+    notebook = download_notebook(queried_console, OWNER)
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
@@ -91,8 +91,8 @@ def test_notebook_has_the_jupyter_format(queried: Console) -> None:
             assert set(output) == {"output_type", "execution_count", "metadata", "data"}
 
 
-def test_notebook_contains_no_token_and_can_be_read_without_one(queried: Console) -> None:
-    text = json.dumps(download_notebook(queried, OWNER))
+def test_notebook_contains_no_token_and_can_be_read_without_one(queried_console: Console) -> None:
+    text = json.dumps(download_notebook(queried_console, OWNER))
     assert "tg_" not in text
     assert 'os.environ[\\"TIDEGATE_TOKEN\\"]' in text
 
@@ -104,9 +104,9 @@ def test_empty_notebook_shows_the_remaining_budget(fresh_console: Console, monke
 
 
 def test_notebook_can_be_downloaded_from_the_page(
-    queried: Console, signed_in: Callable[..., Page], tmp_path: Any
+    queried_console: Console, sign_in: Callable[..., Page], tmp_path: Any
 ) -> None:
-    tab = signed_in(queried, ANALYST, "/console/data/people/ask")
+    tab = sign_in(queried_console, ANALYST, "/console/data/people/ask")
     with tab.expect_download() as download:
         tab.get_by_role("link", name="Download all as a notebook").click()
     assert download.value.suggested_filename == "people.ipynb"

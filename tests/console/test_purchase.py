@@ -20,7 +20,7 @@ from tidegate.service.quotes import quote_secret, read_quote
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 ANSWERS, QUOTES = "**/data/people/answers", "**/data/people/quotes"
 
 
@@ -32,8 +32,8 @@ def cost(tab: Page) -> Fraction:
     return Fraction(tab.locator("[data-figure=cost]").get_attribute("title") or "")
 
 
-def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean")
     tab.locator("#epsilon-number").fill("0.123")
     tab.locator("#epsilon-number").press("Enter")
@@ -50,8 +50,8 @@ def test_enter_shows_the_price_and_only_the_button_charges(fresh_console: Consol
     assert spent(fresh_console) == shown == Fraction("0.123")
 
 
-def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     blocked: list[Route] = []
     tab.route(QUOTES, lambda route: blocked.append(route))
@@ -74,8 +74,8 @@ def test_button_is_disabled_until_the_price_is_shown(fresh_console: Console, sig
 
 
 @pytest.mark.parametrize("field", ["epsilon", "rho", "error"])
-def test_invalid_number_shows_an_error_and_charges_nothing(console: Console, signed_in: SignedIn, field: str) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_invalid_number_shows_an_error_and_charges_nothing(console: Console, sign_in: SignIn, field: str) -> None:
+    tab = sign_in(console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     before = spent(console)
     sent: list[str] = []
@@ -99,8 +99,8 @@ def test_invalid_number_shows_an_error_and_charges_nothing(console: Console, sig
         assert button(tab).is_enabled()
 
 
-def test_empty_condition_or_quantile_shows_an_error(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, ASK)
+def test_empty_condition_or_quantile_shows_an_error(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Value to compare with").fill("")
     tab.locator(".condition").get_by_text("Enter a number.").wait_for()
@@ -114,8 +114,8 @@ def test_empty_condition_or_quantile_shows_an_error(console: Console, signed_in:
         assert button(tab).is_disabled()
 
 
-def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_back_and_reload_restore_the_query(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean")
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
@@ -143,8 +143,8 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, signed_in: Si
     assert spent(fresh_console) == Fraction("0.11")
 
 
-def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     buy(tab)
     tab.locator("#history li").wait_for()
@@ -160,17 +160,17 @@ def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, signe
     assert button(tab).is_enabled(), "another price is another question"
 
 
-def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     secret = quote_secret(fresh_console.app.state.record_secret)
 
-    def aged(route: Route) -> None:
+    def expire_quote(route: Route) -> None:
         result = route.fetch()
         content = result.json()
         content["quote"] = replace(read_quote(content["quote"], secret), expires=int(time.time()) - 1).sign(secret)
         route.fulfill(response=result, json=content)
 
-    tab.route(QUOTES, aged)
+    tab.route(QUOTES, expire_quote)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     tab.unroute(QUOTES)
     button(tab).click()
@@ -183,8 +183,8 @@ def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, si
     assert tab.locator("#problem").is_hidden()
 
 
-def test_double_click_is_one_charge(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_double_click_is_one_charge(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     sent: list[Any] = []
     tab.on("request", lambda request: sent.append(request) if request.url.endswith("/answers") else None)
@@ -195,8 +195,8 @@ def test_double_click_is_one_charge(fresh_console: Console, signed_in: SignedIn)
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, signed_in: SignedIn) -> None:
-    tabs = [signed_in(fresh_console, role, ASK) for role in (OWNER, ANALYST)]
+def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, sign_in: SignIn) -> None:
+    tabs = [sign_in(fresh_console, role, ASK) for role in (OWNER, ANALYST)]
     for tab in tabs:
         fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
     for tab in tabs:
@@ -207,15 +207,15 @@ def test_two_tabs_with_the_same_query_are_charged_once(fresh_console: Console, s
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.1"})
 
-    def lost(route: Route) -> None:
+    def lose_response(route: Route) -> None:
         route.fetch()
         route.abort()
 
-    tab.route(ANSWERS, lost)
+    tab.route(ANSWERS, lose_response)
     button(tab).click()
     tab.get_by_text("The service cannot be reached").wait_for()
     assert charges(fresh_console) == 1
@@ -225,8 +225,8 @@ def test_lost_answer_is_fetched_again_at_no_cost(fresh_console: Console, signed_
     assert (charges(fresh_console), spent(fresh_console)) == (1, Fraction("0.1"))
 
 
-def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, ANALYST, ASK)
+def test_large_charge_needs_confirmation(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, ANALYST, ASK)
     fill_form(tab, what="mean", **{"epsilon-number": "0.5"})
     button(tab).click()
     dialog = tab.get_by_role("dialog")
@@ -243,8 +243,8 @@ def test_large_charge_needs_confirmation(fresh_console: Console, signed_in: Sign
     assert spent(fresh_console) == Fraction("0.5")
 
 
-def test_ended_session_keeps_the_query(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, OWNER, ASK)
+def test_ended_session_keeps_the_query(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
     fill_form(tab, what="mean")
     tab.context.clear_cookies()
     tab.locator("#epsilon-number").fill("0.17")
@@ -254,9 +254,9 @@ def test_ended_session_keeps_the_query(fresh_console: Console, signed_in: Signed
     tab.get_by_text("The mean of age would cost 0.17").wait_for()
 
 
-def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, signed_in: SignedIn) -> None:
+def test_values_and_whiskers_stay_in_the_possible_range(fresh_console: Console, sign_in: SignIn) -> None:
     """Two of four towns are empty, so their noisy counts are below 0 about half of the time."""
-    tab = signed_in(fresh_console, OWNER, ASK)
+    tab = sign_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
     for epsilon in ("0.05", "0.06", "0.07", "0.08"):
         fill_form(tab, **{"epsilon-number": epsilon})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PATIENT = 90_000
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 BESIDE = "Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request."
 
 
@@ -35,15 +35,15 @@ def waiting_key(console: Console, *, numbers: range = range(100, 220)) -> str:
     return key
 
 
-def come_in(console: Console, visitor: SignedIn, token: str, **context: object) -> Page:
+def come_in(console: Console, visitor: SignIn, token: str, **context: object) -> Page:
     tab = visitor(**context)
     tab.goto(f"{console.address}/console/sign-in#{token}")
     tab.wait_for_url(f"{console.address}/console/record")
     return tab
 
 
-def test_harmless_record_is_released_immediately(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(fresh_console, RESPONDENT)
+def test_harmless_record_is_released_immediately(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, RESPONDENT)
     ask(tab, RECORD)
     tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
     rows = tab.locator("#outcome tbody tr").all_inner_texts()
@@ -52,7 +52,7 @@ def test_harmless_record_is_released_immediately(fresh_console: Console, signed_
     assert tab.get_by_role("button", name="Withdraw").is_hidden()
 
 
-def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: Console, visitor: SignedIn) -> None:
+def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: Console, visitor: SignIn) -> None:
     key = waiting_key(fresh_console)
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])
     ask(tab, key)
@@ -67,8 +67,8 @@ def test_waiting_request_shows_its_position_and_can_be_withdrawn(fresh_console: 
     tab.get_by_role("heading", name="Not requested").wait_for()
 
 
-def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab, urls = signed_in(fresh_console, RESPONDENT), []
+def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, sign_in: SignIn) -> None:
+    tab, urls = sign_in(fresh_console, RESPONDENT), []
     tab.on("request", lambda request: urls.append(request.url))
     ask(tab, RECORD)
     tab.get_by_role("heading", name="Released").wait_for(timeout=PATIENT)
@@ -82,16 +82,16 @@ def test_key_is_in_no_url_cookie_or_permanent_storage(fresh_console: Console, si
     assert again.get_by_label("Your name").input_value() == "", "another tab asks again"
 
 
-def test_other_record_is_refused_and_its_key_is_not_stored(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, RESPONDENT)
+def test_other_record_is_refused_and_its_key_is_not_stored(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, RESPONDENT)
     ask(tab, "s008")
     tab.get_by_role("alert").get_by_text("This token is for another record").wait_for(timeout=PATIENT)
     assert tab.locator("#outcome").is_hidden()
     assert tab.evaluate("sessionStorage.length") == 0
 
 
-def test_respondent_sees_only_their_record_page(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, RESPONDENT, viewport={"width": 360, "height": 740})
+def test_respondent_sees_only_their_record_page(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, RESPONDENT, viewport={"width": 360, "height": 740})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     assert tab.get_by_role("navigation").get_by_role("link").count() == 0
     tab.goto(f"{console.address}/console")
@@ -101,7 +101,7 @@ def test_respondent_sees_only_their_record_page(console: Console, signed_in: Sig
         assert "does not permit" in tab.locator("main").inner_text()
 
 
-def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignedIn) -> None:
+def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignIn) -> None:
     """Two other released records make this one harmless, and it is released too."""
     key = waiting_key(fresh_console, numbers=range(4))
     tab = come_in(fresh_console, visitor, fresh_console.tokens["waiting"])

@@ -21,7 +21,7 @@ from tidegate.service.pages.risk import START, universes_of
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 PAGE = "/console/risk"
 SLOW = 60_000
 
@@ -33,9 +33,9 @@ def ask(console: Console, method: str, path: str, **more: Any) -> Any:
     return result.json()
 
 
-def test_lab_opens_with_the_safe_harbor_value(console: Console, signed_in: SignedIn) -> None:
+def test_lab_opens_with_the_safe_harbor_value(console: Console, sign_in: SignIn) -> None:
     """Lee & Clifton 2012: HIPAA's safe harbor hides one of 68 people, about rho = 0.015; among 99 that is ln(98 rho / (1 - rho))."""
-    tab = signed_in(console, ANALYST, PAGE)
+    tab = sign_in(console, ANALYST, PAGE)
     tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
     assert "among 68" in tab.locator("#promise .explain").first.inner_text()
     assert float(tab.locator("#epsilon").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
@@ -43,8 +43,8 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, signed_in: Signe
     assert tab.locator("#meaning li").all_inner_texts() == result["says"]
 
 
-def test_rho_and_epsilon_update_each_other(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_rho_and_epsilon_update_each_other(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     with tab.expect_response("**/risk/meaning?*"):
         tab.locator("#epsilon").fill("1")
@@ -60,8 +60,8 @@ def test_rho_and_epsilon_update_each_other(console: Console, signed_in: SignedIn
     assert float(tab.locator("#epsilon").input_value()) > 1
 
 
-def test_impossible_promise_is_refused_with_a_reason(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_impossible_promise_is_refused_with_a_reason(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     assert "probability 0.0101" in tab.locator("#blind").inner_text()
     tab.locator("#rho").fill("0.01")
@@ -72,8 +72,8 @@ def test_impossible_promise_is_refused_with_a_reason(console: Console, signed_in
     expect(tab.locator("#conversion-problem")).to_be_hidden()
 
 
-def test_selected_attribute_sets_its_promised_rho(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, ANALYST, PAGE)
+def test_selected_attribute_sets_its_promised_rho(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, ANALYST, PAGE)
     tab.get_by_label("Attribute").select_option(label="people: person (promised)")
     tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
     account = console.datasets["people"].session.account
@@ -89,8 +89,8 @@ def test_attributes_match_the_budget_targets(console: Console) -> None:
     assert (universes["age"]["worlds"], universes["age"]["rho"], universes["sex"]["worlds"]) == ("73", None, "2")
 
 
-def test_losses_of_several_answers_add_up(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_losses_of_several_answers_add_up(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.locator("#several tbody tr").first.wait_for(timeout=SLOW)
     cells = [row.split("\t") for row in tab.locator("#several tbody tr").all_inner_texts()]
     chances = [float(row[2]) for row in cells]
@@ -99,8 +99,8 @@ def test_losses_of_several_answers_add_up(console: Console, signed_in: SignedIn)
     assert chances[[row[0] for row in cells].index("10")] == pytest.approx(float(ten["rho"]), rel=1e-2)
 
 
-def test_operators_are_compared(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_operators_are_compared(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     rows = tab.locator("#measured tbody tr")
     rows.first.wait_for(timeout=SLOW)
     shown = [operator["operator"] for operator in START["operators"] if operator["shown"]]
@@ -120,8 +120,8 @@ def test_operators_are_compared(console: Console, signed_in: SignedIn) -> None:
 
 
 @pytest.mark.parametrize("operator", ["cut-and-paste", "mask", "select-a-size"])
-def test_baskets_of_every_operator_are_measured(console: Console, signed_in: SignedIn, operator: str) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_baskets_of_every_operator_are_measured(console: Console, sign_in: SignIn, operator: str) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.locator("#basket-figures div").first.wait_for(timeout=SLOW)
     tab.get_by_label("Operator", exact=True).select_option(operator)
     tab.locator("#code-baskets code", has_text=f"risk operator {operator}").wait_for(state="attached")
@@ -129,8 +129,8 @@ def test_baskets_of_every_operator_are_measured(console: Console, signed_in: Sig
     assert not tab.locator("#basket-problem").is_visible()
 
 
-def test_adviser_recommends_an_operator(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_adviser_recommends_an_operator(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.get_by_label("Privacy requirement").select_option("breach")
     assert tab.get_by_label("Value", exact=True).input_value() == "0.05, 0.5"
     tab.get_by_role("button", name="Compare operators").click()

@@ -17,7 +17,7 @@ import pyarrow.csv as pa_csv
 import pytest
 from playwright.sync_api import expect
 from support.console_service import Console
-from support.service import faster, house
+from support.service import quiet_settings, run_service
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app
@@ -30,10 +30,10 @@ from tidegate.web.snippets.synthesize import STAGES, describe_request, describe_
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 PAGE, JOBS = "/console/data/people/syntheses", "/data/people/syntheses"
 LOOK = re.compile(r"/syntheses/[0-9a-f]{20}$")
-WORKING = faster(run_jobs=True, job_beat=0.05, job_patience=0.2)
+WORKING = quiet_settings(run_jobs=True, job_beat=0.05, job_patience=0.2)
 PATIENCE = 60.0
 
 
@@ -46,9 +46,9 @@ def call(console: Console, method: str, path: str, role: str = OWNER, **more: An
     return httpx.request(method, console.address + path, headers=headers, timeout=60, **more)
 
 
-def finished_synthesis(console: Console, **wanted: Any) -> dict[str, Any]:
+def finished_synthesis(console: Console, **options: Any) -> dict[str, Any]:
     """Return a finished synthesis."""
-    job = call(console, "POST", JOBS, json=wanted).json()["id"]
+    job = call(console, "POST", JOBS, json=options).json()["id"]
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         content: dict[str, Any] = call(console, "GET", f"{JOBS}/{job}").json()
@@ -63,9 +63,9 @@ def wish(tab: Page, epsilon: str) -> None:
     tab.locator("#preview strong", has_text=f"epsilon {epsilon}").wait_for()
 
 
-def test_table_is_previewed_created_and_downloaded(fresh_console: Console, signed_in: SignedIn) -> None:
-    tab, looks = signed_in(fresh_console, OWNER, PAGE), []
-    tab.on("request", lambda one: looks.append(time.monotonic()) if LOOK.search(one.url) else None)
+def test_table_is_previewed_created_and_downloaded(fresh_console: Console, sign_in: SignIn) -> None:
+    tab, looks = sign_in(fresh_console, OWNER, PAGE), []
+    tab.on("request", lambda request: looks.append(time.monotonic()) if LOOK.search(request.url) else None)
     tab.get_by_text("No synthetic tables yet").wait_for()
     wish(tab, "0.5")
     assert spent(fresh_console) == 0, "a preview is free"
@@ -100,8 +100,8 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, signe
     assert spent(fresh_console) == Fraction(1, 2)
 
 
-def test_synthesis_above_the_budget_cannot_be_started(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_synthesis_above_the_budget_cannot_be_started(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     before = spent(console)
     wish(tab, "500")
     assert "exceeds the remaining budget" in tab.locator("#preview").inner_text()
@@ -113,8 +113,8 @@ def test_synthesis_above_the_budget_cannot_be_started(console: Console, signed_i
     assert spent(console) == before
 
 
-def test_synthesis_needs_the_price_that_was_shown(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_synthesis_needs_the_price_that_was_shown(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     wish(tab, "0.2")
     jobs = len(call(console, "GET", JOBS).json()["syntheses"])
     tab.route("**/previews", lambda route: None)
@@ -130,8 +130,8 @@ def test_synthesis_needs_the_price_that_was_shown(console: Console, signed_in: S
     assert len(call(console, "GET", JOBS).json()["syntheses"]) == jobs
 
 
-def test_large_charge_needs_confirmation(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_large_charge_needs_confirmation(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     wish(tab, "2.5")
     before = len(call(console, "GET", JOBS).json()["syntheses"])
     tab.get_by_role("button", name="Create the table for epsilon 2.5").click()
@@ -141,8 +141,8 @@ def test_large_charge_needs_confirmation(console: Console, signed_in: SignedIn) 
     assert len(call(console, "GET", JOBS).json()["syntheses"]) == before
 
 
-def test_rho_is_shown_with_its_epsilon(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, PAGE)
+def test_rho_is_shown_with_its_epsilon(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, PAGE)
     tab.get_by_label("rho: the probability").check()
     tab.locator("#budget").fill("0.001")
     content = call(console, "POST", f"{JOBS}/previews", json={"rho": "0.001"}).json()
@@ -151,25 +151,25 @@ def test_rho_is_shown_with_its_epsilon(console: Console, signed_in: SignedIn) ->
     assert "--rho 0.001" in tab.locator("#code").inner_text()
 
 
-def test_failed_job_shows_the_reason_and_a_next_step(console: Console, signed_in: SignedIn) -> None:
+def test_failed_job_shows_the_reason_and_a_next_step(console: Console, sign_in: SignIn) -> None:
     assert finished_synthesis(console, epsilon=5000)["state"] == FAILED
-    tab = signed_in(console, OWNER, PAGE)
+    tab = sign_in(console, OWNER, PAGE)
     failed = tab.locator("#earlier li[data-state=failed]").first
     assert "The request costs epsilon 5000" in failed.inner_text().replace(",", "")
     assert "Request at most" in failed.inner_text()
     assert failed.get_by_role("link").count() == 0, "there is nothing to download"
 
 
-def test_page_without_a_promise_explains_how_to_add_one(console: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(console, OWNER, "/console/data/soldiers/syntheses")
+def test_page_without_a_promise_explains_how_to_add_one(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/data/soldiers/syntheses")
     assert "[promise.identification]" in tab.locator(".empty").inner_text()
     assert tab.locator("form").count() == 0
 
 
-def test_analyst_can_download_and_measure_but_not_start(console: Console, signed_in: SignedIn) -> None:
+def test_analyst_can_download_and_measure_but_not_start(console: Console, sign_in: SignIn) -> None:
     job = finished_synthesis(console, epsilon=0.4, tables=2, rows=50)
     before = spent(console)
-    tab = signed_in(console, ANALYST, PAGE)
+    tab = sign_in(console, ANALYST, PAGE)
     assert tab.locator("#start").count() == 0
     mine = tab.locator(f"#job-{job['id']}")
     assert mine.get_by_role("link").all_inner_texts() == ["table 1: Parquet", "CSV", "table 2: Parquet", "CSV"]
@@ -208,9 +208,9 @@ def test_paid_comparison_is_charged_once_within_the_share(console: Console) -> N
     assert call(console, "POST", f"{JOBS}/{'0' * 20}/paid-quality", json={"epsilon": 0.1}).status_code == 404
 
 
-def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: SignedIn) -> None:
+def test_quality_page_shows_a_warning_and_charts(console: Console, sign_in: SignIn) -> None:
     job, before = finished_synthesis(console, epsilon=0.4, tables=2, rows=50), spent(console)
-    tab = signed_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
+    tab = sign_in(console, OWNER, f"{PAGE}/{job['id']}/quality")
     assert "not charged" in tab.locator(".notice .what").inner_text()
     tab.locator("#found").wait_for(timeout=PATIENCE * 1000)
     content = call(console, "GET", f"{JOBS}/{job['id']}/quality").json()
@@ -228,15 +228,15 @@ def test_quality_page_shows_a_warning_and_charts(console: Console, signed_in: Si
     assert spent(console) == before
 
 
-def test_quality_of_an_unfinished_job_is_an_error_page(console: Console, signed_in: SignedIn) -> None:
+def test_quality_of_an_unfinished_job_is_an_error_page(console: Console, sign_in: SignIn) -> None:
     failed = finished_synthesis(console, epsilon=5000)
-    tab = signed_in(console, OWNER, f"{PAGE}/{failed['id']}/quality")
+    tab = sign_in(console, OWNER, f"{PAGE}/{failed['id']}/quality")
     assert "nothing to compare yet" in tab.locator("main").inner_text()
 
 
 def test_resumed_job_is_marked(tmp_path: Path) -> None:
     address = str(tmp_path / "all.ledger")
-    with house(address) as idle:
+    with run_service(address) as idle:
         begun = idle.post(JOBS, {"epsilon": 1}).json()["id"]
         jobs = Jobs(idle.datasets.ledger.store)
         dead = jobs.take("gone", datasets=["people"], patience=1)
@@ -246,7 +246,7 @@ def test_resumed_job_is_marked(tmp_path: Path) -> None:
         assert (content["says"], content["resumed"]) == (STAGES["margins"], False)
         time.sleep(0.3)
         fresh = idle.post(JOBS, {"epsilon": 2}).json()["id"]
-        with house(address, settings=WORKING) as later:
+        with run_service(address, settings=WORKING) as later:
             until = time.monotonic() + PATIENCE
             while later.get(f"{JOBS}/{fresh}").json()["state"] != DONE and time.monotonic() < until:
                 time.sleep(0.05)
@@ -315,13 +315,13 @@ def test_code_snippet_equals_the_form(console: Console, options: dict[str, Any])
     assert f'"tables": {options.get("tables", 1)}' in result.output
 
 
-def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, signed_in: SignedIn) -> None:
+def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, sign_in: SignIn) -> None:
     job = finished_synthesis(console, epsilon=0.3, rows=80)
     content = call(console, "POST", f"{JOBS}/previews", ANALYST, json={"epsilon": 0.2}).json()["code"]
     assert content["Command line"] == "tidegate synthesize people.toml --epsilon 0.2 --preview"
     scope: dict[str, Any] = {}
     exec(content["Python"].replace("tg_...", console.tokens[ANALYST]), scope)
-    tab = signed_in(console, ANALYST, PAGE)
+    tab = sign_in(console, ANALYST, PAGE)
     shown = tab.locator('[data-kind="Python: download the newest table"] code').inner_text()
     assert job["id"] in shown or "/tables/1" in shown
     exec(shown.replace("tg_...", console.tokens[ANALYST]), scope)

@@ -29,12 +29,12 @@ def refresh(page: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         for sample in samples_of(text):
             put(sample, Path(folder))
-        changed = _refreshed(text, Reader(Path(folder)))
+        changed = _refresh_text(text, Reader(Path(folder)))
     page.write_text(changed, "utf-8")
     return changed != text
 
 
-def _refreshed(text: str, reader: Reader) -> str:
+def _refresh_text(text: str, reader: Reader) -> str:
     changed, printed = text, ""
     for block in blocks(text):
         shown = list[tuple[str, str]]()
@@ -48,11 +48,11 @@ def _refreshed(text: str, reader: Reader) -> str:
             shown = [(expected, reader.run_command(command)[1]) for command, expected in commands(block)]
         for expected, actual in shown:
             if expected.strip() and not _matches(expected, actual, noisy=block.is_noisy):
-                changed = changed.replace(expected.rstrip("\n"), merged(expected, actual), 1)
+                changed = changed.replace(expected.rstrip("\n"), merge_output(expected, actual), 1)
     return changed
 
 
-def merged(expected: str, actual: str) -> str:
+def merge_output(expected: str, actual: str) -> str:
     """Return the printed lines in the form of the shown ones: what the page leaves out stays left out."""
     lines = [line.rstrip() for line in actual.rstrip("\n").splitlines()]
     if "..." not in expected:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from docs.refresh import UNKNOWN, merged, refresh
+from docs.refresh import UNKNOWN, merge_output, refresh
 
 PAGE = """# A page
 
@@ -37,8 +37,10 @@ def test_refresh_rewrites_only_output_that_does_not_match(tmp_path: Path) -> Non
 
 def test_omitted_lines_stay_omitted() -> None:
     printed = "a header\nidentification at most 0.05\nsource read by duckdb\nNo problem.\n"
-    assert merged("...\nsource found by duckdb\n...\n", printed) == "...\nsource read by duckdb\n..."
+    assert merge_output("...\nsource found by duckdb\n...\n", printed) == "...\nsource read by duckdb\n..."
 
 
 def test_line_without_a_counterpart_is_marked() -> None:
-    assert merged("...\nsomething else entirely 12345\n", "ok\n") == f"...\n{UNKNOWN}something else entirely 12345"
+    assert (
+        merge_output("...\nsomething else entirely 12345\n", "ok\n") == f"...\n{UNKNOWN}something else entirely 12345"
+    )

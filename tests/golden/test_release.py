@@ -196,7 +196,7 @@ def table_of(
     return target_table(BASELINE, significance, published=published)
 
 
-def sampled(kind: str, size: int, draws: int) -> np.ndarray:
+def sample_statistic(kind: str, size: int, draws: int) -> np.ndarray:
     """Return the statistic over independent records, drawn by numpy: 2 N ln 2 times the information."""
     shares = np.array([float(share) for share in BASELINE])
     weights = np.array([float(share) for share in WEIGHTS]) if kind == "total" else np.ones(1)
@@ -223,7 +223,7 @@ def test_simulated_values_agree_with_those_of_another_program(
     assert table.at(1) == pytest.approx(theirs[0], abs=1e-9)
     slack = 6 * math.sqrt(significance * (1 - significance) * (1 / 10_000 + 1 / 40_000))
     for size in (1, 2, 3, 5, 10, 15, 20, 40, 60, 100)[: 7 if kind == "target" else None]:
-        sample = sampled(kind, size, 40_000)
+        sample = sample_statistic(kind, size, 40_000)
         for value in (theirs[size - 1], table.at(size)):
             assert (sample > value + 1e-6).mean() <= significance + slack
             assert (sample >= value - 1e-6).mean() >= significance - slack
@@ -246,7 +246,7 @@ def test_first_simulated_value_is_that_of_one_age(cache: Path, monkeypatch: pyte
 )
 def test_statistic_of_five_thousand_records_is_close_to_chi_square(kind: str, size: int, freedom: int) -> None:
     """10,000 iterations as in the paper. It is close, not equal: the mean can be off by 0.12 deviations (0.05 for 9)."""
-    sample = sampled(kind, size, 10_000)
+    sample = sample_statistic(kind, size, 10_000)
     deviation, error = math.sqrt(2 * freedom), 6 / math.sqrt(10_000)
     assert abs(sample.mean() - freedom) < (0.12 + error) * deviation
     assert abs(sample.std() / deviation - 1) < 0.06 + error

@@ -18,17 +18,17 @@ from tidegate.policy import Policy
 PATIENCE = 120  # seconds after which a test calls it a deadlock
 
 
-def costing(price: Fraction | int | str) -> DiscreteLaplace:
+def event_of_price(price: Fraction | int | str) -> DiscreteLaplace:
     """Return an event of this price."""
     return DiscreteLaplace(Fraction(1), 1 / Fraction(price))
 
 
 def charge(ledger: Ledger, policy: Policy, name: Any, price: Fraction | int | str, **options: Any) -> Receipt:
     """Charge the query called `name`."""
-    return ledger.charge(policy, costing(price), question={"name": name}, **options)
+    return ledger.charge(policy, event_of_price(price), question={"name": name}, **options)
 
 
-def opened(url: str) -> Ledger:
+def open_ledger(url: str) -> Ledger:
     """Return a ledger with one answered query."""
     ledger, policy = Ledger(url), people_policy()
     ledger.open_account(policy)
@@ -40,7 +40,7 @@ def charges(ledger: Ledger, account: str = "people") -> list[Entry]:
     return [entry for entry in ledger.entries(account) if entry.kind == "charge"]
 
 
-def verified(ledger: Ledger, *, head: str = "") -> Verdict:
+def verify_clean(ledger: Ledger, *, head: str = "") -> Verdict:
     """Return the verdict on a ledger, which must verify without notes."""
     verdict = ledger.verify(head=head)
     assert (verdict.problems, verdict.notes) == ([], [])
@@ -55,7 +55,7 @@ def assert_exhausted(ledger: Ledger, price: Amount, reported: list[int]) -> None
     assert account.spent == Amount(price.grains * len(reported))
     assert account.spent <= account.ceiling < account.spent + price
     assert sorted(reported) == [entry.number for entry in charges(ledger)]
-    assert verified(ledger).spent["people"] == account.spent
+    assert verify_clean(ledger).spent["people"] == account.spent
     assert [entry.number for entry in ledger.entries()] == list(range(len(list(ledger.entries()))))
 
 

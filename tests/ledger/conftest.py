@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 from ledger.tampering import Record, write
-from support.databases import emptied, made
+from support.databases import create_database, empty_database
 
 from tidegate.ledger import export_lines
 
 
 @pytest.fixture(scope="session")
 def one_database(postgres_server: Any) -> str:
-    return made(postgres_server, "ledgers")
+    return create_database(postgres_server, "ledgers")
 
 
 @pytest.fixture
 def postgres_url(one_database: str) -> str:
-    return emptied(one_database)
+    return empty_database(one_database)
 
 
 @pytest.fixture(scope="session")

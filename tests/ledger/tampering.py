@@ -36,7 +36,7 @@ class Record:
         return verify(entries, self.payloads if payloads is None else payloads, head=head)
 
     @contextmanager
-    def forged(self, *, loose: bool = False) -> Iterator[Forged]:
+    def open_copy(self, *, loose: bool = False) -> Iterator[Forged]:
         """Open a copy to tamper with. A `loose` copy has no types, keys or constraints."""
         path = self.path.with_name(f"{uuid4().hex}.ledger")
         shutil.copy(self.path, path)
@@ -99,7 +99,7 @@ def write(url: str) -> Ledger:
 
 
 @st.composite
-def edited(draw: st.DrawFn, text: str) -> str:
+def edits(draw: st.DrawFn, text: str) -> str:
     """Draw the text with one character changed, inserted or deleted."""
     at = draw(st.integers(0, len(text)))
     new = draw(

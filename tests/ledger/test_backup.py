@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ledger.charges import charge, opened, verified
+from ledger.charges import charge, open_ledger, verify_clean
 from ledger.full_ledger import write_everything
 from ledger.test_file import HOLD, _environment, ask, run
 from ledger.test_file import folder as folder  # a fixture
@@ -59,7 +59,7 @@ def test_backup_contains_every_row_and_is_private(ledger_url: str, tmp_path: Pat
 
 
 def test_backup_is_verified_and_cannot_be_charged_or_replaced(tmp_path: Path) -> None:
-    ledger = opened(str(tmp_path / "a.ledger"))
+    ledger = open_ledger(str(tmp_path / "a.ledger"))
     backup(ledger, tmp_path / "b.ledger")
     with pytest.raises(LedgerUnavailable, match="is a backup"):
         Ledger(str(tmp_path / "b.ledger"))
@@ -74,7 +74,7 @@ def test_backup_is_verified_and_cannot_be_charged_or_replaced(tmp_path: Path) ->
 
 
 def test_backups_during_charges_are_complete(tmp_path: Path) -> None:
-    ledger, stop = opened(str(tmp_path / "a.ledger")), threading.Event()
+    ledger, stop = open_ledger(str(tmp_path / "a.ledger")), threading.Event()
 
     def spend() -> None:
         number = 0
@@ -95,7 +95,7 @@ def test_backups_during_charges_are_complete(tmp_path: Path) -> None:
 
 
 def test_restored_ledger_continues_where_the_backup_ended(ledger_url: str, tmp_path: Path) -> None:
-    ledger = opened(ledger_url)
+    ledger = open_ledger(ledger_url)
     backup(ledger, tmp_path / "b.ledger")
     ledger.close()
     restored = restore(tmp_path / "b.ledger", ledger_url)
@@ -104,13 +104,13 @@ def test_restored_ledger_continues_where_the_backup_ended(ledger_url: str, tmp_p
     assert again.head() == restored.head
     assert charge(again, POLICY, "before", "0.1").stored == "stored"
     charge(again, POLICY, "more", "0.2")
-    assert verified(again).spent["people"] == Amount.up("0.3")
+    assert verify_clean(again).spent["people"] == Amount.up("0.3")
     again.close()
 
 
 def test_older_backup_is_refused_and_a_write_off_refunds_nothing(ledger_url: str, tmp_path: Path) -> None:
     others = Policy(Dataset("others"), POLICY.attributes, POLICY.identification)
-    ledger = opened(ledger_url)
+    ledger = open_ledger(ledger_url)
     backup(ledger, tmp_path / "b.ledger")
     stricter = people_policy(rho="0.09")
     ledger.open_account(stricter)
@@ -132,14 +132,14 @@ def test_older_backup_is_refused_and_a_write_off_refunds_nothing(ledger_url: str
     assert again.account("people") == account
     assert again.account("others").spent == Amount.up("0.5")
     assert (again.spent_by("people", "ann"), again.spent_by("others", "ben")) == (Amount.up("0.25"), Amount.up("0.5"))
-    assert verified(again).problems == []
+    assert verify_clean(again).problems == []
     charge(again, stricter, "and more", "0.1")
     again.close()
 
 
 def test_restore_keeps_the_replaced_ledger_and_refuses_other_ledgers(tmp_path: Path) -> None:
-    opened(str(tmp_path / "a.ledger")).close()
-    other = opened(str(tmp_path / "other.ledger"))
+    open_ledger(str(tmp_path / "a.ledger")).close()
+    other = open_ledger(str(tmp_path / "other.ledger"))
     backup(other, tmp_path / "b.ledger")
     other.close()
     with pytest.raises(LedgerUnavailable, match="of another ledger"):
@@ -152,7 +152,7 @@ def test_restore_keeps_the_replaced_ledger_and_refuses_other_ledgers(tmp_path: P
 
 def test_restore_refuses_to_lose_release_decisions(tmp_path: Path) -> None:
     url = str(tmp_path / "a.ledger")
-    opened(url).close()
+    open_ledger(url).close()
     ledger = Ledger(url)
     backup(ledger, tmp_path / "b.ledger")
     ledger.close()
@@ -163,7 +163,7 @@ def test_restore_refuses_to_lose_release_decisions(tmp_path: Path) -> None:
 
 def test_restore_refuses_a_ledger_in_use_or_unreadable(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     backup(ledger, tmp_path / "b.ledger")
     with pytest.raises(LedgerUnavailable, match="in use"):
         restore(tmp_path / "b.ledger", str(path))
@@ -179,7 +179,7 @@ def test_restore_refuses_a_ledger_in_use_or_unreadable(tmp_path: Path) -> None:
 
 
 def test_tampered_backup_is_not_restored(tmp_path: Path) -> None:
-    ledger = opened(str(tmp_path / "a.ledger"))
+    ledger = open_ledger(str(tmp_path / "a.ledger"))
     backup(ledger, tmp_path / "b.ledger")
     ledger.close()
     before = (tmp_path / "a.ledger").read_bytes()
@@ -193,7 +193,7 @@ def test_tampered_backup_is_not_restored(tmp_path: Path) -> None:
 
 def test_partial_file_is_restored_only_with_its_newest_head(tmp_path: Path) -> None:
     path, partial = tmp_path / "a.ledger", tmp_path / "partial.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     head = ledger.head()
     with sqlite3.connect(path) as source, sqlite3.connect(partial) as target:
         source.backup(target)  # by hand: complete, but marked as in use
@@ -213,7 +213,7 @@ def test_partial_file_is_restored_only_with_its_newest_head(tmp_path: Path) -> N
 def test_killed_restore_leaves_the_old_ledger_or_the_new_one(tmp_path: Path) -> None:
     code = "import sys\nfrom tidegate.ledger import restore\nprint('go', flush=True)\nrestore(sys.argv[1], sys.argv[2], write_off=True)"
     path = tmp_path / "a.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     backup(ledger, tmp_path / "b.ledger")
     charge(ledger, POLICY, "more", "0.2", who="ann")
     ledger.close()
@@ -227,7 +227,7 @@ def test_killed_restore_leaves_the_old_ledger_or_the_new_one(tmp_path: Path) -> 
         process.wait()
         process.stdout.close()
         ledger = Ledger(str(path), read_only=True)
-        assert verified(ledger).spent["people"] == Amount.up("0.3")
+        assert verify_clean(ledger).spent["people"] == Amount.up("0.3")
         ledger.close()
     assert restore(tmp_path / "b.ledger", str(path), write_off=True).entries == 4
 

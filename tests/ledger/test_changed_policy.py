@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger.charges import charge, verified
+from ledger.charges import charge, verify_clean
 from support.people import people_policy
 
 from tidegate.accounting import Amount, budget_of
@@ -71,7 +71,7 @@ def test_wider_universe_is_recorded_and_refunds_nothing(ledger: Ledger, case: st
     *_, entry = ledger.entries()
     assert (entry.kind, entry.policy, entry.amount) == ("policy", new.fingerprint, "0")
     assert entry.content()["changes"]
-    assert verified(ledger).entries == 3
+    assert verify_clean(ledger).entries == 3
 
 
 STRICTER = {
@@ -93,7 +93,7 @@ def test_stricter_policy_lowers_the_limit_permanently(ledger: Ledger, case: str)
     with pytest.raises(BudgetExceeded):
         charge(ledger, new, "more than that", lowered.value)
     assert charge(ledger, new, "all of that", lowered.minus(Amount.up("0.1")).value).account.left == Amount(0)
-    assert verified(ledger).spent["people"] == lowered
+    assert verify_clean(ledger).spent["people"] == lowered
 
 
 LOOSER = {
@@ -128,7 +128,7 @@ def test_every_change_is_allowed_before_the_first_charge(ledger: Ledger, case: s
     old, new = {**LOOSER, **WIDER}[case]
     ledger.open_account(old)
     assert ledger.open_account(new).ceiling == budget_of(new).ceiling
-    assert verified(ledger).entries == 2
+    assert verify_clean(ledger).entries == 2
 
 
 def test_loosening_in_two_steps_is_refused(ledger: Ledger) -> None:
@@ -146,7 +146,7 @@ def test_limit_below_past_spending_stops_all_charges(ledger: Ledger) -> None:
     assert (account.ceiling, account.spent, account.left) == (Amount.up(1), Amount.up("1.5"), Amount(0))
     with pytest.raises(BudgetExceeded):
         charge(ledger, stricter, "a grain", Amount(1).value)
-    verified(ledger)
+    verify_clean(ledger)
 
 
 def test_infeasible_promise_opens_no_account(ledger: Ledger) -> None:
@@ -166,7 +166,7 @@ def test_session_with_a_stale_policy_is_refused_and_charged_nothing(ledger_url: 
     with pytest.raises(StalePolicy):
         charge(ledger, replace(OLD, dataset=replace(OLD.dataset, name="nobody")), "never opened", "0.1")
     assert charge(ledger, OLD, "before the change", "0.1").cost == Amount(0), "a charged query stays available"
-    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()
     other.close()
 
@@ -190,5 +190,5 @@ def test_limit_never_rises_over_any_changes(tmp_path_factory: pytest.TempPathFac
         except PolicyLoosened:
             continue
     assert ceilings == sorted(ceilings, reverse=True)
-    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()

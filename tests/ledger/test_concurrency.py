@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from ledger.charges import PATIENCE, assert_exhausted, at_once, charge, charges, costing, verified
+from ledger.charges import PATIENCE, assert_exhausted, at_once, charge, charges, event_of_price, verify_clean
 from ledger.children import Child, signal_all
 from ledger.requesters import TABLE, ask_in_threads
 from ledger.spenders import spend_all
@@ -44,7 +44,7 @@ def test_64_threads_spend_the_whole_budget_and_no_more(ledger: Ledger) -> None:
                 return
 
     at_once(spend, threads=64)
-    assert_exhausted(ledger, costing(PRICE).price, reported)
+    assert_exhausted(ledger, event_of_price(PRICE).price, reported)
 
 
 def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) -> None:
@@ -61,7 +61,7 @@ def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) ->
     at_once(last, threads=64)
     assert [account.left for account in accounts] == [Amount(1)]
     assert refused == [str(Amount(1))] * 63
-    assert verified(ledger).entries == 3
+    assert verify_clean(ledger).entries == 3
 
 
 def test_concurrent_accounts_share_only_the_chain(ledger: Ledger) -> None:
@@ -77,8 +77,8 @@ def test_concurrent_accounts_share_only_the_chain(ledger: Ledger) -> None:
             charge(ledger, policy, f"{worker}/{turn}", PRICE)
 
     at_once(spend, threads=24)
-    spent = verified(ledger).spent
-    assert [spent[policy.dataset.name] for policy in policies] == [Amount(costing(PRICE).price.grains * 24)] * 3
+    spent = verify_clean(ledger).spent
+    assert [spent[policy.dataset.name] for policy in policies] == [Amount(event_of_price(PRICE).price.grains * 24)] * 3
 
 
 @pytest.mark.parametrize("keys", ["one key", "a key each", "no key"])
@@ -96,7 +96,7 @@ def test_16_threads_with_the_same_query_are_charged_once_and_get_the_same_answer
     assert [[answer.stored] for answer in answers] == [json.loads(stored)["parts"]] * 16
     assert {answer.entry for answer in answers} == {charged.hash}
     assert sorted(answer.cost for answer in answers) == [Amount(0)] * 15 + [Amount.up("0.1")]
-    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()
 
 
@@ -116,7 +116,7 @@ def test_8_processes_on_one_new_ledger_never_overspend(ledger_url: str) -> None:
     assert sum(bool(numbers) for numbers in spent) > 1, "the processes did not overlap, so nothing was tested"
     ledger = Ledger(ledger_url)
     (number,) = {number for number, _ in shared}
-    assert_exhausted(ledger, costing(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
+    assert_exhausted(ledger, event_of_price(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
     (stored,) = ledger.payloads().values()
     assert [result for _, result in shared] == [json.loads(stored)] * 8
     ledger.close()
@@ -137,4 +137,4 @@ def test_forked_child_and_parent_continue_with_the_same_ledger(ledger: Ledger) -
         charge(ledger, policy, f"parent/{turn}", PRICE)
     assert os.waitpid(child, 0)[1] == 0
     assert len(charges(ledger)) == 40
-    assert verified(ledger).spent["people"] == Amount(costing(PRICE).price.grains * 40)
+    assert verify_clean(ledger).spent["people"] == Amount(event_of_price(PRICE).price.grains * 40)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ledger.charges import charge, opened
+from ledger.charges import charge, open_ledger
 from ledger.tampering import Record
 from support.people import people_policy
 
@@ -21,7 +21,7 @@ from tidegate.ledger.tokens import Tokens
 
 
 def test_answers_are_read_once_and_new_ones_are_added(tmp_path: Path) -> None:
-    ledger, policy = opened(str(tmp_path / "a.ledger")), people_policy()
+    ledger, policy = open_ledger(str(tmp_path / "a.ledger")), people_policy()
     first = ledger.answered("people")
     assert [(entry.kind, result) for entry, result in first] == [("charge", "stored")]
     charge(ledger, policy, "unanswered", "0.1")
@@ -178,7 +178,7 @@ def test_every_entry_has_an_explanation(kind: str, body: object, says: str) -> N
 
 
 def test_spending_is_explained_as_the_risk_of_the_worst_target(tmp_path: Path) -> None:
-    ledger = opened(str(tmp_path / "a.ledger"))
+    ledger = open_ledger(str(tmp_path / "a.ledger"))
     says = [says for _, says in explain_entries(ledger.entries())]
     assert says[2].startswith(
         "Unknown user queried the data: 0.1 charged, 0.1 of 2.09 spent; identification of age at most"

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from ledger.charges import PATIENCE, verified
+from ledger.charges import PATIENCE, verify_clean
 from ledger.children import Child
 from ledger.requesters import epsilon, send_requests
 
@@ -28,7 +28,7 @@ def received_answers(out: Path) -> list[dict[str, object]]:
 def check(url: str, received: list[dict[str, object]]) -> str:
     """Check the ledger after a kill; return how far the request in flight had come."""
     ledger = Ledger(url)
-    verdict, payloads = verified(ledger), ledger.payloads()
+    verdict, payloads = verify_clean(ledger), ledger.payloads()
     charged = _by_request(ledger, "charge")
     answered = _by_request(ledger, "result")
     ledger.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger.charges import charge, opened, verified
+from ledger.charges import charge, open_ledger, verify_clean
 from support.people import people_policy
 
 from tidegate.accounting import Amount
@@ -43,9 +43,9 @@ epsilon = 2
 CLI = "from tidegate.cli import main; main()"
 HOLD = """
 import sys, time
-from ledger.charges import charge, opened
+from ledger.charges import charge, open_ledger
 from support.people import people_policy
-ledger = opened(sys.argv[1])
+ledger = open_ledger(sys.argv[1])
 for number in range(3):
     charge(ledger, people_policy(), number, "0.1")
 print("charged", flush=True)
@@ -133,8 +133,8 @@ def test_killed_creation_leaves_a_complete_ledger_or_none(tmp_path: Path) -> Non
         process.wait()
         process.stdout.close()
         was_created.add(path.exists())
-        ledger = opened(str(path))
-        assert verified(ledger).entries == 3
+        ledger = open_ledger(str(path))
+        assert verify_clean(ledger).entries == 3
         ledger.close()
     assert was_created
 
@@ -183,7 +183,7 @@ def test_copy_with_its_log_contains_every_charge(in_use: Path) -> None:
     for end in ("", "-wal"):
         shutil.copy(f"{in_use}{end}", f"{in_use.with_name('copy.ledger')}{end}")
     ledger = Ledger(str(in_use.with_name("copy.ledger")))
-    assert verified(ledger).spent["people"] == Amount.up("0.4")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.4")
     ledger.close()
 
 
@@ -201,7 +201,7 @@ def test_copy_after_a_kill_needs_its_log_and_the_ledger_works(tmp_path: Path) ->
     with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
         Ledger(str(tmp_path / "copy.ledger"))
     ledger = Ledger(str(path))
-    assert verified(ledger).spent["people"] == Amount.up("0.4")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.4")
     ledger.close()
 
 
@@ -210,13 +210,13 @@ def test_file_is_complete_after_the_last_process_ends(tmp_path: Path, closed: bo
     """Even if a process never closed its ledger, the file is complete without its log and can be moved."""
     path = tmp_path / "people.ledger"
     if closed:
-        opened(str(path)).close()
+        open_ledger(str(path)).close()
     else:
         subprocess.run([sys.executable, "-c", HOLD, str(path), "end"], env=_environment(), check=True)
     (tmp_path / "elsewhere").mkdir()
     shutil.move(path, tmp_path / "elsewhere" / "moved.ledger")
     ledger = Ledger(str(tmp_path / "elsewhere" / "moved.ledger"))
-    assert verified(ledger).spent["people"] == Amount.up("0.1" if closed else "0.4")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1" if closed else "0.4")
     charge(ledger, POLICY, "more", "0.1")
     ledger.close()
     assert file.mark_of(tmp_path / "elsewhere" / "moved.ledger") == file.WHOLE
@@ -224,7 +224,7 @@ def test_file_is_complete_after_the_last_process_ends(tmp_path: Path, closed: bo
 
 def test_closing_one_connection_does_not_mark_a_file_in_use_as_whole(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
-    first, second = opened(str(path)), Ledger(str(path))
+    first, second = open_ledger(str(path)), Ledger(str(path))
     second.close()
     charge(first, POLICY, "more", "0.1")
     shutil.copy(path, tmp_path / "copy.ledger")
@@ -245,17 +245,17 @@ def copy_with_mark_in_log_only(path: Path, at: Path) -> None:
 
 
 def test_ledger_opens_after_a_crash_between_the_two_marks(tmp_path: Path) -> None:
-    opened(str(tmp_path / "people.ledger")).close()
+    open_ledger(str(tmp_path / "people.ledger")).close()
     copy_with_mark_in_log_only(tmp_path / "people.ledger", at := tmp_path / "crashed.ledger")
     for _ in range(2):  # the first round only reads, and removes the log when it closes
         ledger = Ledger(str(at))
-        assert verified(ledger).spent["people"] == Amount.up("0.1")
+        assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
         ledger.close()
         assert file.mark_of(at) == file.WHOLE
 
 
 def test_copy_without_log_is_refused_after_a_crash_between_the_two_marks(tmp_path: Path) -> None:
-    opened(str(tmp_path / "people.ledger")).close()
+    open_ledger(str(tmp_path / "people.ledger")).close()
     copy_with_mark_in_log_only(tmp_path / "people.ledger", at := tmp_path / "crashed.ledger")
     ledger = Ledger(str(at))
     charge(ledger, POLICY, "more", "0.1")
@@ -270,12 +270,12 @@ def test_ledger_is_complete_after_a_writer_was_killed_during_close(
 ) -> None:
     """`settle` could not get the lock, and its owner died before the last connection was closed."""
     path = tmp_path / "people.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     monkeypatch.setattr(file, "settle", lambda path: None)
     ledger.close()
     assert file.mark_of(path) == file.WHOLE
     ledger = Ledger(str(path))
-    assert verified(ledger).spent["people"] == Amount.up("0.1")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
     ledger.close()
 
 
@@ -297,18 +297,18 @@ OTHER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('SELEC
 def test_reading_the_file_of_an_open_ledger_keeps_its_locks(tmp_path: Path, inspect: Callable[[Path], Any]) -> None:
     """Without the locks, another process assumes that it is the last one and removes the log: entries are lost."""
     path = tmp_path / "people.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     inspect(path)
     subprocess.run([sys.executable, "-c", OTHER, str(path)], check=True)
     assert file.log_of(path).exists()
     charge(ledger, POLICY, "more", "0.1")
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
 def test_file_that_replaces_an_open_ledger_is_not_marked_as_whole(tmp_path: Path) -> None:
     path, raw = tmp_path / "people.ledger", tmp_path / "raw.ledger"
-    ledger = opened(str(path))
+    ledger = open_ledger(str(path))
     shutil.copy(path, raw)
     Path(f"{path}-wal").unlink()
     os.replace(raw, path)
@@ -376,7 +376,7 @@ def test_empty_ledger_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
 def test_files_of_a_ledger_are_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        ledger = opened(str(tmp_path / "a.ledger"))
+        ledger = open_ledger(str(tmp_path / "a.ledger"))
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
         ledger.close()
     finally:
@@ -386,7 +386,7 @@ def test_files_of_a_ledger_are_private(tmp_path: Path) -> None:
 
 def test_readable_ledger_is_reported_once_and_by_verify(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "a.ledger"
-    opened(str(path)).close()
+    open_ledger(str(path)).close()
     path.chmod(0o644)
     for _ in range(2):
         ledger = Ledger(str(path))
@@ -407,7 +407,7 @@ def charge_many(ledger: Ledger, count: int) -> None:
 
 
 def test_full_database_is_reported_and_nothing_is_charged(tmp_path: Path) -> None:
-    ledger = opened(str(tmp_path / "a.ledger"))
+    ledger = open_ledger(str(tmp_path / "a.ledger"))
     with ledger.store.reading() as connection:
         (pages,) = connection.exec_driver_sql("PRAGMA page_count").one()
     with ledger.store.engine.connect() as connection:
@@ -426,7 +426,7 @@ def test_full_and_read_only_disks_are_reported(tmp_path: Path) -> None:
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", disk], check=False).returncode:
         pytest.skip("mounting is not allowed here")
     try:
-        ledger = opened(str(disk / "a.ledger"))
+        ledger = open_ledger(str(disk / "a.ledger"))
         with pytest.raises(LedgerUnavailable, match=r"full|disk I/O error"):
             charge_many(ledger, 2000)
         spent = ledger.account("people").spent
@@ -434,7 +434,7 @@ def test_full_and_read_only_disks_are_reported(tmp_path: Path) -> None:
         (disk / "filler").unlink(missing_ok=True)
         subprocess.run(["mount", "-o", "remount,size=4m", disk], check=True)
         again = Ledger(str(disk / "a.ledger"))
-        assert verified(again).spent["people"] == spent
+        assert verify_clean(again).spent["people"] == spent
         again.close()
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         with pytest.raises(LedgerUnavailable, match=r"read-only|cannot be opened"):

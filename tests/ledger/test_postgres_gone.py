@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from ledger.charges import PATIENCE, charge, charges, has_one_sentence, opened, verified
+from ledger.charges import PATIENCE, charge, charges, has_one_sentence, open_ledger, verify_clean
 from sqlalchemy import event
 from support.people import people_policy
 
@@ -29,7 +29,7 @@ END = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datna
 
 
 def test_restarted_server_loses_nothing(postgres_url: str, admin: Any) -> None:
-    ledger = opened(postgres_url)
+    ledger = open_ledger(postgres_url)
     waiting = charge(ledger, POLICY, "charged, not yet recorded", "0.1")
     name = ledger.store.engine.url.database
     admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
@@ -42,12 +42,12 @@ def test_restarted_server_loses_nothing(postgres_url: str, admin: Any) -> None:
     assert waiting.record("late") == "late"
     assert charge(ledger, POLICY, "before", "0.1").stored == "stored"
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
-    assert verified(ledger).spent["people"] == Amount.up("0.3")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.3")
     ledger.close()
 
 
 def test_backend_terminated_while_waiting_charges_nothing(postgres_url: str, admin: Any) -> None:
-    ledger, refused = opened(postgres_url), []
+    ledger, refused = open_ledger(postgres_url), []
     name = ledger.store.engine.url.database
 
     def ask() -> None:
@@ -68,12 +68,12 @@ def test_backend_terminated_while_waiting_charges_nothing(postgres_url: str, adm
     assert [has_one_sentence(error) for error in refused] == [True]
     assert len(charges(ledger)) == 1
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
 def test_long_lock_is_reported_after_a_timeout(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = opened(postgres_url)
+    ledger = open_ledger(postgres_url)
     monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     with psycopg.connect(postgres_url) as holder:
         holder.execute(
@@ -84,13 +84,13 @@ def test_long_lock_is_reported_after_a_timeout(postgres_url: str, monkeypatch: p
             charge(ledger, POLICY, "more", "0.1")
     assert has_one_sentence(refused.value)
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
 @pytest.mark.parametrize("committed", [False, True], ids=["before the commit", "after the commit"])
 def test_backend_terminated_at_the_commit_charges_once(postgres_url: str, admin: Any, committed: bool) -> None:
-    ledger = opened(postgres_url)
+    ledger = open_ledger(postgres_url)
 
     def end(connection: Any) -> None:
         driver = connection.connection.dbapi_connection
@@ -105,5 +105,5 @@ def test_backend_terminated_at_the_commit_charges_once(postgres_url: str, admin:
         charge(ledger, POLICY, "more", "0.1")
     assert len(charges(ledger)) == 1 + committed
     assert charge(ledger, POLICY, "more", "0.1").cost == (ZERO if committed else Amount.up("0.1"))
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()

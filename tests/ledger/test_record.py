@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger.charges import charge, charges, verified
+from ledger.charges import charge, charges, verify_clean
 from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount, DiscreteLaplace, Event, Exponential, Together, event_from_dict
@@ -85,7 +85,7 @@ def test_replay_of_the_ledger_gives_the_running_total(
             continue
         total += receipt.cost
         assert receipt.account.spent == total
-    assert ledger.account("people").spent == verified(ledger).spent["people"] == total
+    assert ledger.account("people").spent == verify_clean(ledger).spent["people"] == total
     ledger.close()
 
 
@@ -100,7 +100,7 @@ def test_smallest_charge_is_a_grain_and_never_lost(ledger: Ledger, price: Fracti
         receipt = charge(ledger, POLICY, number, price)
         assert receipt.cost == GRAIN
         assert receipt.account.spent == Amount(spent.grains + number + 1)
-    assert verified(ledger).spent["people"] == Amount(spent.grains + 3)
+    assert verify_clean(ledger).spent["people"] == Amount(spent.grains + 3)
 
 
 def test_last_grain_can_be_spent_but_no_more(ledger: Ledger) -> None:
@@ -119,7 +119,7 @@ def test_last_grain_can_be_spent_but_no_more(ledger: Ledger) -> None:
     for price in (GRAIN.value, Fraction(1, 10**60), 1):
         with pytest.raises(BudgetExceeded, match="0 remaining"):
             charge(ledger, POLICY, "too much", price)
-    assert verified(ledger).spent["people"] == ceiling
+    assert verify_clean(ledger).spent["people"] == ceiling
 
 
 def test_refused_charge_leaves_no_entry(ledger: Ledger) -> None:
@@ -140,7 +140,7 @@ def test_repeated_query_is_free_and_returns_the_same_result(ledger: Ledger, key:
     for again in (charge(ledger, POLICY, "q", "0.1", request=key), charge(ledger, POLICY, "q", "0.1", request="other")):
         assert (again.cost, again.stored, again.entry) == (ZERO, {"cells": [1, 2]}, first.entry)
         assert again.record({"cells": [9, 9]}) == {"cells": [1, 2]}
-    assert verified(ledger).entries == 4, "the policy, the charge, its result, and the other key"
+    assert verify_clean(ledger).entries == 4, "the policy, the charge, its result, and the other key"
 
 
 def test_unanswered_charge_is_reused_and_the_first_result_wins(ledger: Ledger) -> None:
@@ -182,7 +182,7 @@ def test_fresh_answer_needs_a_key_and_is_charged_once(ledger: Ledger) -> None:
     repeated = charge(ledger, POLICY, "q", "0.1", fresh=True, request="again")
     assert (repeated.cost, repeated.stored) == (ZERO, "second")
     assert charge(ledger, POLICY, "q", "0.1").stored == "first", "a request keeps its own answer"
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
 
 
 def test_accounts_have_separate_queries_and_keys(ledger: Ledger) -> None:
@@ -191,4 +191,4 @@ def test_accounts_have_separate_queries_and_keys(ledger: Ledger) -> None:
     charge(ledger, POLICY, "q", "0.1", request="key").record("of people")
     assert charge(ledger, others, "q", "0.2", request="key").stored is None
     assert charge(ledger, others, "other", "0.3", request="key 2").cost == Amount.up("0.3")
-    assert {n: str(a) for n, a in verified(ledger).spent.items()} == {"people": "0.1", "others": "0.5"}
+    assert {n: str(a) for n, a in verify_clean(ledger).spent.items()} == {"people": "0.1", "others": "0.5"}

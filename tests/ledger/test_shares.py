@@ -6,7 +6,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from ledger.charges import at_once, charge, charges, verified
+from ledger.charges import at_once, charge, charges, verify_clean
 from support.people import people_policy
 
 import tidegate as tg
@@ -37,7 +37,7 @@ def test_share_can_be_spent_to_the_last_grain_but_not_beyond(ledger_url: str) ->
     charge(ledger, policy, "three", "0.05", who="ana", share=SHARE)
     assert ledger.spent_by("people", "ana") == SHARE
     assert len(charges(ledger)) == 2, "the refused request is not charged"
-    verified(ledger)
+    verify_clean(ledger)
     ledger.close()
 
 

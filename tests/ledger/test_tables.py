@@ -30,16 +30,16 @@ COLUMNS = [
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("everything")
     write_everything(str(folder / "a.ledger"), folder / "reports")
     return folder / "a.ledger"
 
 
 @contextlib.contextmanager
-def copy_of(whole: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
-    path = whole.with_name(f"{uuid4().hex}.ledger")
-    shutil.copy(whole, path)
+def copy_of(full_ledger: Path) -> Iterator[tuple[Path, sqlite3.Connection]]:
+    path = full_ledger.with_name(f"{uuid4().hex}.ledger")
+    shutil.copy(full_ledger, path)
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous = OFF")
     try:
@@ -54,8 +54,8 @@ def problems(path: Path) -> list[str]:
         return ledger.verify().problems
 
 
-def test_untouched_ledger_has_rows_in_every_table_and_no_problems(whole: Path) -> None:
-    with copy_of(whole) as (path, sql):
+def test_untouched_ledger_has_rows_in_every_table_and_no_problems(full_ledger: Path) -> None:
+    with copy_of(full_ledger) as (path, sql):
         for table in metadata.tables:
             assert sql.execute(f"SELECT count(*) FROM {table}").fetchone()[0], table
         assert {state for (state,) in sql.execute("SELECT state FROM tidegate_requests")} == {
@@ -67,9 +67,9 @@ def test_untouched_ledger_has_rows_in_every_table_and_no_problems(whole: Path) -
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
-def test_changed_column_is_reported(whole: Path, table: str, column: str) -> None:
+def test_changed_column_is_reported(full_ledger: Path, table: str, column: str) -> None:
     """Change the first, a middle and the last row; for requests, one of each state."""
-    with copy_of(whole) as (path, sql):
+    with copy_of(full_ledger) as (path, sql):
         keys = [key.name for key in metadata.tables[table].primary_key]
         rows = sql.execute(f"SELECT {', '.join(keys)} FROM {table} ORDER BY {', '.join(keys)}").fetchall()
         chosen = {rows[0], rows[len(rows) // 2], rows[-1]}
@@ -107,26 +107,26 @@ def _other(value: object, column: str) -> object:
 
 
 @pytest.mark.parametrize("table", [name for name in metadata.tables if name not in EXCEPTIONS])
-def test_deleted_row_is_reported(whole: Path, table: str) -> None:
-    with copy_of(whole) as (path, sql):
+def test_deleted_row_is_reported(full_ledger: Path, table: str) -> None:
+    with copy_of(full_ledger) as (path, sql):
         keys = ", ".join(key.name for key in metadata.tables[table].primary_key)
         sql.execute(f"DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)")
         assert problems(path)
 
 
-def test_swapped_secret_and_freed_report_ids_are_reported(whole: Path) -> None:
+def test_swapped_secret_and_freed_report_ids_are_reported(full_ledger: Path) -> None:
     """With another secret, every record could be released again; a deleted id could be counted again."""
-    with copy_of(whole) as (path, sql):
+    with copy_of(full_ledger) as (path, sql):
         sql.execute("UPDATE tidegate_secrets SET value = ? WHERE account = 'soldiers'", ("0" * 64,))
         assert problems(path) == ["the secret of soldiers is not the one that the entries commit to."]
-    with copy_of(whole) as (path, sql):
+    with copy_of(full_ledger) as (path, sql):
         sql.execute("DELETE FROM tidegate_report_ids")
         assert any("the report ids of the collection" in problem for problem in problems(path))
 
 
-def test_damaged_index_is_reported(whole: Path) -> None:
+def test_damaged_index_is_reported(full_ledger: Path) -> None:
     """A row that is missing from its index would be charged again, although rows and entries look right."""
-    with copy_of(whole) as (path, sql):
+    with copy_of(full_ledger) as (path, sql):
         sql.execute("PRAGMA writable_schema = ON")
         (page,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_entries_question'").fetchone()
         (other,) = sql.execute("SELECT rootpage FROM sqlite_master WHERE name = 'tidegate_requests_place'").fetchone()
@@ -141,8 +141,8 @@ def test_every_table_that_is_not_covered_has_a_reason() -> None:
     assert all(EXCEPTIONS.values())
 
 
-def test_read_only_verify_refuses_an_unknown_schema(whole: Path) -> None:
-    with copy_of(whole) as (path, sql):
+def test_read_only_verify_refuses_an_unknown_schema(full_ledger: Path) -> None:
+    with copy_of(full_ledger) as (path, sql):
         sql.execute("UPDATE tidegate_version SET version_num = '0001'")
         with pytest.raises(LedgerUnavailable, match="schema"):
             problems(path)

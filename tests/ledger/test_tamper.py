@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from ledger.tampering import TEXTS, Record, edited
+from ledger.tampering import TEXTS, Record, edits
 
 from tidegate.ledger import Entry
 
@@ -19,9 +19,9 @@ def test_unchanged_record_verifies(record: Record) -> None:
     assert len(record.entries) == ENTRIES
     assert {entry.kind for entry in record.entries} == {"genesis", "policy", "charge", "result"}
     assert record.verify(record.entries, head=record.entries[-1].hash).problems == []
-    with record.forged() as copy:
+    with record.open_copy() as copy:
         assert copy.holds
-    with record.forged(loose=True) as copy:
+    with record.open_copy(loose=True) as copy:
         assert copy.holds
 
 
@@ -32,14 +32,14 @@ def test_unchanged_record_verifies(record: Record) -> None:
 @given(data=st.data(), at=st.integers(0, ENTRIES - 1), field=st.sampled_from(TEXTS))
 def test_changed_character_of_an_entry_is_detected(record: Record, data: st.DataObject, at: int, field: str) -> None:
     entries = list(record.entries)
-    entries[at] = replace(entries[at], **{field: data.draw(edited(getattr(entries[at], field)))})
+    entries[at] = replace(entries[at], **{field: data.draw(edits(getattr(entries[at], field)))})
     assert not record.verify(entries).holds
 
 
 @given(data=st.data())
 def test_changed_character_of_a_result_is_detected(record: Record, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(sorted(record.payloads)))
-    payload = data.draw(edited(record.payloads[number]))
+    payload = data.draw(edits(record.payloads[number]))
     assert not record.verify(record.entries, {**record.payloads, number: payload}).holds
 
 
@@ -47,8 +47,8 @@ def test_changed_character_of_a_result_is_detected(record: Record, data: st.Data
 @settings(max_examples=12)
 @given(data=st.data(), at=st.integers(0, ENTRIES - 1))
 def test_changed_character_of_a_column_is_detected(record: Record, column: str, data: st.DataObject, at: int) -> None:
-    value = data.draw(edited(getattr(record.entries[at], column)))
-    with record.forged() as copy:
+    value = data.draw(edits(getattr(record.entries[at], column)))
+    with record.open_copy() as copy:
         copy.run(f"UPDATE tidegate_entries SET {column} = ? WHERE number = ?", value, at)
         assert not copy.holds
 
@@ -57,8 +57,8 @@ def test_changed_character_of_a_column_is_detected(record: Record, column: str, 
 @given(data=st.data())
 def test_stored_result_changed_in_sql_is_detected(record: Record, data: st.DataObject) -> None:
     number = data.draw(st.sampled_from(sorted(record.payloads)))
-    payload = data.draw(edited(record.payloads[number]))
-    with record.forged() as copy:
+    payload = data.draw(edits(record.payloads[number]))
+    with record.open_copy() as copy:
         copy.run("UPDATE tidegate_results SET payload = ? WHERE number = ?", payload, number)
         assert not copy.holds
 
@@ -69,7 +69,7 @@ def test_stored_result_changed_in_sql_is_detected(record: Record, data: st.DataO
 def test_number_changed_in_sql_is_detected(record: Record, table: str, old: int, new: int) -> None:
     numbers = set(range(ENTRIES)) if table == "tidegate_entries" else set(record.payloads)
     assume(old in numbers and new not in numbers)
-    with record.forged() as copy:
+    with record.open_copy() as copy:
         copy.run(f"UPDATE {table} SET number = ? WHERE number = ?", new, old)
         assert not copy.holds
 
@@ -80,7 +80,7 @@ def test_number_changed_in_sql_is_detected(record: Record, table: str, old: int,
 @pytest.mark.parametrize("with_result", [True, False])
 @pytest.mark.parametrize("number", range(ENTRIES - 1))
 def test_deleted_entry_is_detected(record: Record, number: int, with_result: bool) -> None:
-    with record.forged() as copy:
+    with record.open_copy() as copy:
         copy.run("DELETE FROM tidegate_entries WHERE number = ?", number)
         if with_result:
             copy.run("DELETE FROM tidegate_results WHERE number = ?", number)
@@ -123,7 +123,7 @@ def _swap_content(content: Entry, position: Entry, fixed: tuple[str, ...]) -> En
 @pytest.mark.parametrize("first", range(ENTRIES))
 def test_swapped_numbers_of_two_entries_are_detected(record: Record, first: int) -> None:
     for second in range(first + 1, ENTRIES):
-        with record.forged() as copy:
+        with record.open_copy() as copy:
             for old, new in ((first, 99), (second, first), (99, second)):
                 copy.run("UPDATE tidegate_entries SET number = ? WHERE number = ?", new, old)
             assert not copy.holds

@@ -27,7 +27,7 @@ TRICKS = {
 @pytest.mark.parametrize("column", TEXTS)
 def test_field_that_is_not_text_is_detected(record: Record, column: str, trick: str) -> None:
     for number in (1, 2, 3, 14):
-        with record.forged(loose=True) as copy:
+        with record.open_copy(loose=True) as copy:
             change = TRICKS[trick].format(column=column)
             copy.run(f"UPDATE tidegate_entries SET {column} = {change} WHERE number = ?", number)
             assert not copy.holds
@@ -35,7 +35,7 @@ def test_field_that_is_not_text_is_detected(record: Record, column: str, trick: 
 
 def test_blob_in_a_text_column_is_detected(record: Record) -> None:
     for column in TEXTS:
-        with record.forged() as copy:
+        with record.open_copy() as copy:
             copy.run(f"UPDATE tidegate_entries SET {column} = CAST({column} AS BLOB) WHERE number = 2")
             assert not copy.holds
 
@@ -43,7 +43,7 @@ def test_blob_in_a_text_column_is_detected(record: Record) -> None:
 @pytest.mark.parametrize("trick", TRICKS)
 def test_stored_result_that_is_not_text_is_detected(record: Record, trick: str) -> None:
     for number in record.payloads:
-        with record.forged(loose=True) as copy:
+        with record.open_copy(loose=True) as copy:
             change = TRICKS[trick].format(column="payload")
             copy.run(f"UPDATE tidegate_results SET payload = {change} WHERE number = ?", number)
             assert not copy.holds
@@ -64,14 +64,14 @@ def test_stored_result_that_is_not_text_is_detected(record: Record, trick: str) 
     ],
 )
 def test_number_that_is_not_an_integer_is_detected(record: Record, table: str, trick: str) -> None:
-    with record.forged(loose=True) as copy:
+    with record.open_copy(loose=True) as copy:
         copy.run(f"UPDATE {table} SET number = {trick} WHERE number = 3")
         assert not copy.holds
 
 
 @pytest.mark.parametrize("column", TEXTS)
 def test_invalid_text_never_verifies(record: Record, column: str) -> None:
-    with record.forged() as copy:
+    with record.open_copy() as copy:
         copy.run(f"UPDATE tidegate_entries SET {column} = CAST(x'ff' AS TEXT) WHERE number = 2")
         with pytest.raises(TidegateError):
             copy.holds
@@ -79,13 +79,13 @@ def test_invalid_text_never_verifies(record: Record, column: str) -> None:
 
 def test_duplicate_entry_number_is_detected(record: Record) -> None:
     for number in (1, 2, 3, 14):
-        with record.forged(loose=True) as copy:
+        with record.open_copy(loose=True) as copy:
             copy.run("INSERT INTO tidegate_entries SELECT * FROM tidegate_entries WHERE number = ?", number)
             assert not copy.holds
 
 
 def test_second_result_under_one_number_is_detected(record: Record) -> None:
-    with record.forged(loose=True) as copy:
+    with record.open_copy(loose=True) as copy:
         copy.run("INSERT INTO tidegate_results VALUES (3, 'forged')")
         copy.run("INSERT INTO tidegate_results SELECT * FROM tidegate_results WHERE number = 3 LIMIT 1")
         assert not copy.holds

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from ledger.charges import charge, has_one_sentence, opened, verified
+from ledger.charges import charge, has_one_sentence, open_ledger, verify_clean
 from sqlalchemy import text
 from support.people import people_policy
 
@@ -37,14 +37,14 @@ def test_migrations_create_exactly_the_schema(ledger_url: str) -> None:
 
 
 def test_ledger_of_a_newer_version_is_refused_unchanged(ledger_url: str) -> None:
-    ledger = opened(ledger_url)
+    ledger = open_ledger(ledger_url)
     with ledger.store.engine.begin() as connection:
         connection.execute(text("UPDATE tidegate_version SET version_num = '9999'"))
     with pytest.raises(LedgerNewer, match="9999"):
         Ledger(ledger_url)
     with pytest.raises(LedgerUnavailable):
         Ledger(ledger_url, read_only=True)
-    assert verified(ledger).entries == 3
+    assert verify_clean(ledger).entries == 3
     ledger.close()
 
 
@@ -63,7 +63,7 @@ def test_read_only_file_is_refused_without_waiting(tmp_path: Path) -> None:
 
 def test_read_only_ledger_can_be_verified_but_not_charged(tmp_path: Path) -> None:
     path = tmp_path / "people.ledger"
-    opened(str(path)).close()
+    open_ledger(str(path)).close()
     with pytest.raises(LedgerUnavailable, match="read-only") as refused:
         charge(Ledger(f"sqlite:///file:{path}?mode=ro&uri=true"), POLICY, "more", "0.1")
     assert has_one_sentence(refused.value)
@@ -71,7 +71,7 @@ def test_read_only_ledger_can_be_verified_but_not_charged(tmp_path: Path) -> Non
     with pytest.raises(LedgerUnavailable, match="read-only"):
         charge(ledger, POLICY, "more", "0.1")
     assert (
-        len([sentence for _, sentence in explain_entries(ledger.entries())]) == verified(ledger).entries + 1 == 4
+        len([sentence for _, sentence in explain_entries(ledger.entries())]) == verify_clean(ledger).entries + 1 == 4
     )  # with entry 0
     ledger.close()
 
@@ -79,7 +79,7 @@ def test_read_only_ledger_can_be_verified_but_not_charged(tmp_path: Path) -> Non
 def test_locked_file_is_reported_and_works_again_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "BUSY_SECONDS", 1)
     path = tmp_path / "people.ledger"
-    ledger, other = opened(str(path)), sqlite3.connect(path, isolation_level=None)
+    ledger, other = open_ledger(str(path)), sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: Ledger(str(path))):
         with pytest.raises(LedgerUnavailable, match="has been locked by another process") as refused:
@@ -89,7 +89,7 @@ def test_locked_file_is_reported_and_works_again_afterwards(tmp_path: Path, monk
     other.execute("ROLLBACK")
     other.close()
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
-    assert verified(ledger).spent["people"] == Amount.up("0.2")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.2")
     ledger.close()
 
 
@@ -97,7 +97,7 @@ def test_readers_do_not_block_charges_and_charges_reach_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "BUSY_SECONDS", 1)
-    ledger, other = opened(str(tmp_path / "a.ledger")), Ledger(str(tmp_path / "a.ledger"))
+    ledger, other = open_ledger(str(tmp_path / "a.ledger")), Ledger(str(tmp_path / "a.ledger"))
     with other.store.reading() as connection:
         connection.execute(text("SELECT * FROM tidegate_entries")).first()
         assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
@@ -141,7 +141,7 @@ def not_a_database(path: Path) -> str:
 
 
 def half_a_file(path: Path) -> str:
-    opened(str(path / "people.ledger")).close()
+    open_ledger(str(path / "people.ledger")).close()
     content = (path / "people.ledger").read_bytes()
     (path / "people.ledger").write_bytes(content[: len(content) // 2])
     return str(path / "people.ledger")

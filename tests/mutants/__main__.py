@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mutants.faults import Fault, faults
-from mutants.judge import ALIVE, ENDLESS, START, Verdict, choose_tests, expected, judge
-from mutants.reach import reached
+from mutants.judge import ALIVE, ENDLESS, START, Verdict, choose_tests, expected_seconds, judge
+from mutants.reach import find_reach
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src"
@@ -80,8 +80,8 @@ def _judge_all(due: Sequence[Fault], part: str) -> Iterator[Verdict]:
     if not due:
         return
     tests = [PROJECT / "tests" / part, *(PROJECT / path for path in BESIDE.get(part, ()))]
-    reach = reached(SOURCE, PROJECT, tests, record_path=BUILD / f"{part}-reach.json")
-    most = sum(START + expected(choose_tests(fault, reach), reach) for fault in due) / 60
+    reach = find_reach(SOURCE, PROJECT, tests, record_path=BUILD / f"{part}-reach.json")
+    most = sum(START + expected_seconds(choose_tests(fault, reach), reach) for fault in due) / 60
     print(f"{len(due)} faults to judge: {most:.0f} minutes if none is caught, less for each that is.", flush=True)
     yield from (judge(fault, reach, PROJECT) for fault in due)
 

@@ -14,7 +14,7 @@ COMPILED = ("*.nbi", "*.nbc")  # numba's cache checks the file of a caller, not 
 
 
 @contextmanager
-def planted(source: Path, fault: Fault | None) -> Iterator[Path]:
+def plant_fault(source: Path, fault: Fault | None) -> Iterator[Path]:
     """Yield a temporary folder like `source` with the fault in it, or without any."""
     with tempfile.TemporaryDirectory(prefix="mutant", ignore_cleanup_errors=True) as folder:
         copy = Path(folder, "src")

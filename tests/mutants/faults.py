@@ -76,14 +76,14 @@ class _Exchange(ast.NodeTransformer):
 
 
 def _changes(tree: ast.AST, file: str) -> Iterator[tuple[Fault, ast.AST, ast.AST]]:
-    for node in _running(tree):
+    for node in _executed_nodes(tree):
         for new in _others(node):
             before, after = ast.unparse(node), ast.unparse(new)
             if before != after and isinstance(node, (ast.expr, ast.stmt)):
                 yield Fault(file, node.lineno, node.col_offset, before, after), node, new
 
 
-def _running(node: ast.AST) -> Iterator[ast.AST]:
+def _executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes that run, without annotations, decorators and code for type checkers."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return
@@ -91,7 +91,7 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and field not in NOT_RUN:
-                yield from _running(child)
+                yield from _executed_nodes(child)
 
 
 def _others(node: ast.AST) -> list[ast.AST]:
@@ -113,7 +113,7 @@ def _others(node: ast.AST) -> list[ast.AST]:
         case ast.Constant(value=int(value) | float(value)):
             return [ast.Constant(value + 1), ast.Constant(value - 1)]
         case ast.Call(func=ast.Name(id=name) as called):
-            return [_with(node, func=_with(called, id=CALLS[name]))] if name in CALLS else _unsorted(node)
+            return [_with(node, func=_with(called, id=CALLS[name]))] if name in CALLS else _without_sorting(node)
         case ast.Call(func=ast.Attribute(attr=name) as called):
             return [_with(node, func=_with(called, attr=CALLS[name]))] if name in CALLS else []
         case ast.If() | ast.IfExp():
@@ -135,7 +135,7 @@ def _with(node: ast.AST, **fields: Any) -> Any:
     return new
 
 
-def _unsorted(call: ast.Call) -> list[ast.AST]:
+def _without_sorting(call: ast.Call) -> list[ast.AST]:
     named = isinstance(call.func, ast.Name) and call.func.id == "sorted"
     return [ast.Call(ast.Name("list", ast.Load()), call.args, [])] if named else []
 

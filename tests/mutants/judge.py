@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutants.copy import planted
+from mutants.copy import plant_fault
 from mutants.faults import Fault
 from mutants.reach import Reached
 from mutants.runs import pytest_on
@@ -49,10 +49,12 @@ def _file_by_file(tests: Iterable[str], reach: Reached) -> list[str]:
     files: dict[str, list[str]] = defaultdict(list)
     for test in tests:
         files[test.partition("::")[0]].append(test)
-    return [test for group in sorted(files.values(), key=lambda group: expected(group, reach)) for test in group]
+    return [
+        test for group in sorted(files.values(), key=lambda group: expected_seconds(group, reach)) for test in group
+    ]
 
 
-def expected(tests: Iterable[str], reach: Reached) -> float:
+def expected_seconds(tests: Iterable[str], reach: Reached) -> float:
     """Return the seconds that tests take if none fails."""
     return sum(map(reach.seconds, tests))
 
@@ -60,12 +62,12 @@ def expected(tests: Iterable[str], reach: Reached) -> float:
 def judge(fault: Fault, reach: Reached, project: Path) -> Verdict:
     """Plant a fault and run its tests until one fails."""
     tests, start = choose_tests(fault, reach), time.monotonic()
-    with planted(reach.source, fault) as copy, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with plant_fault(reach.source, fault) as copy, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         names = Path(folder, "chosen.json")
         names.write_text(json.dumps(tests), "utf-8")
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         arguments = [*files, "-x", f"--basetemp={folder}/tests"]
-        limit = 90 + 3 * expected(tests, reach)  # compilation takes most of the 90
+        limit = 90 + 3 * expected_seconds(tests, reach)  # compilation takes most of the 90
         code, printed = (
             pytest_on(copy, project, *arguments, plugin="selection", chosen=names, limit=limit) if tests else (5, "")
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mutants.copy import planted
+from mutants.copy import plant_fault
 from mutants.runs import pytest_on
 
 
@@ -53,7 +53,7 @@ def _imports(path: Path, file: str) -> bool:
     return re.search(pattern, path.read_text("utf-8"), re.MULTILINE) is not None
 
 
-def reached(source: Path, project: Path, tests: Sequence[Path], *, record_path: Path) -> Reached:
+def find_reach(source: Path, project: Path, tests: Sequence[Path], *, record_path: Path) -> Reached:
     """Return what the tests reach of the source, from the file of an earlier run if that is still valid."""
     notes: dict[str, Any] = json.loads(record_path.read_text("utf-8")) if record_path.exists() else {}
     files = sorted({file for path in tests for file in ([path] if path.is_file() else path.rglob("test_*.py"))})
@@ -73,7 +73,7 @@ def reached(source: Path, project: Path, tests: Sequence[Path], *, record_path: 
 
 def _record_lines(source: Path, project: Path, files: Sequence[str]) -> dict[str, Any]:
     """Record on a copy, as faults are judged: a test that fails there without any fault is left out and printed."""
-    with planted(source, None) as copy, tempfile.TemporaryDirectory() as folder:
+    with plant_fault(source, None) as copy, tempfile.TemporaryDirectory() as folder:
         notes = Path(folder, "notes.json")
         code, printed = pytest_on(copy, project, *files, plugin="reach_plugin", folder=copy, notes=notes)
         if code not in (0, 5):

@@ -65,7 +65,7 @@ class Noting:
         return {
             test: {
                 "seconds": round(self.seconds[test], 3),
-                "lines": _joined([lines[name] for name in (test, *fixtures)]),
+                "lines": _join_lines([lines[name] for name in (test, *fixtures)]),
             }
             for test, fixtures in self.asks.items()
             if test not in self.failed
@@ -81,7 +81,7 @@ class Noting:
         return lines
 
 
-def _joined(several: list[dict[str, set[int]]]) -> dict[str, list[int]]:
+def _join_lines(several: list[dict[str, set[int]]]) -> dict[str, list[int]]:
     return {
         file: sorted(set().union(*(lines.get(file, set()) for lines in several))) for lines in several for file in lines
     }

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from mutants.__main__ import table
-from mutants.copy import planted
+from mutants.copy import plant_fault
 from mutants.faults import Fault, faults
 from mutants.judge import CAUGHT, SURVIVED, UNTESTED, Verdict, choose_tests, judge
-from mutants.reach import Reached, reached
+from mutants.reach import Reached, find_reach
 from mutants.runs import pytest_on
 
 SOURCE = """
@@ -77,7 +77,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def reach(project: Path) -> Reached:
-    return reached(project / "src", project, [project / "tests"], record_path=project / "reach.json")
+    return find_reach(project / "src", project, [project / "tests"], record_path=project / "reach.json")
 
 
 def fault(before: str, after: str) -> Fault:
@@ -161,12 +161,12 @@ def test_recorded_lines_are_reused_until_a_file_changes(
     project: Path, reach: Reached, capsys: pytest.CaptureFixture[str]
 ) -> None:
     again = [project / "src", project, [project / "tests"]]
-    assert reached(*again, record_path=project / "reach.json") == reach  # type: ignore[arg-type]
+    assert find_reach(*again, record_path=project / "reach.json") == reach  # type: ignore[arg-type]
     assert capsys.readouterr().out == ""
     (project / "tests" / "test_more.py").write_text(
         "from small.ranges import forgotten\ndef test_more(): forgotten()", "utf-8"
     )
-    more = reached(*again, record_path=project / "reach.json")  # type: ignore[arg-type]
+    more = find_reach(*again, record_path=project / "reach.json")  # type: ignore[arg-type]
     (project / "tests" / "test_more.py").unlink()
     assert "tests of 1 files" in capsys.readouterr().out
     assert set(more.tests) - set(reach.tests) == {"tests/test_more.py::test_more"}
@@ -183,7 +183,7 @@ def test_endless_run_is_stopped(project: Path, tmp_path: Path) -> None:
 
 
 def test_planted_fault_leaves_the_source_unchanged_and_no_copy(project: Path) -> None:
-    with planted(project / "src", fault("9", "8")) as copy:
+    with plant_fault(project / "src", fault("9", "8")) as copy:
         assert "LARGEST = 8" in (copy / FILE).read_text("utf-8")
         assert "LARGEST = 9" in (project / "src" / FILE).read_text("utf-8")
     assert not copy.exists()

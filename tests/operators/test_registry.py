@@ -80,14 +80,16 @@ for operator in VALUE_OPERATORS.values():
 @pytest.mark.parametrize("name", OPERATORS)
 def test_examples_of_parameters_are_within_their_bounds_and_build_the_operator(name: str) -> None:
     operator = OPERATORS[name]
-    stated = {one.name: Fraction(one.example or 2) for one in operator.parameters if not one.optional}
+    stated = {
+        parameter.name: Fraction(parameter.example or 2) for parameter in operator.parameters if not parameter.optional
+    }
     if name in VALUE_OPERATORS:
         stated = dict([next(iter(stated.items()))])
     for parameter in operator.parameters:
         least, most = parameter.bounds(20, Fraction(1))
         assert parameter.text
         assert least <= Fraction(parameter.example or 2) <= most or parameter.kind == "probability"
-        assert parameter.below in ("", *(one.name for one in operator.parameters))
+        assert parameter.below in ("", *(other.name for other in operator.parameters))
     built = operator.from_parameters(20, Fraction(1), stated, PLANS)
     assert built.name == name
     assert built.recipe()["draw"]
@@ -107,24 +109,24 @@ def test_adviser_searches_the_first_parameter_from_weak_to_strong() -> None:
 
 def test_plan_for_one_size_is_built_from_the_shown_examples() -> None:
     for operator in BASKET_OPERATORS.values():
-        given = {one.name: one.shown for one in operator.plan_parameters if not one.optional}
+        examples = {parameter.name: parameter.shown for parameter in operator.plan_parameters if not parameter.optional}
         exact = {
             name: [Fraction(str(part)) for part in value] if isinstance(value, list) else Fraction(str(value))
-            for name, value in given.items()
+            for name, value in examples.items()
         }
-        size = len(given["keep"]) - 1 if operator.takes_plans else 5
+        size = len(examples["keep"]) - 1 if operator.takes_plans else 5
         plan = operator.size_plan(size, exact)
         assert (plan.size, sum(plan.keep)) == (size, 1)
 
 
 def test_table_in_the_docs_has_the_parameters_of_every_value_operator() -> None:
     rows = {
-        found[1]: line
+        match[1]: line
         for line in (ROOT / "docs" / "collect.md").read_text("utf-8").splitlines()
-        if (found := re.match(r"\| `([a-z-]+)` \|", line)) and found[1] in VALUE_OPERATORS
+        if (match := re.match(r"\| `([a-z-]+)` \|", line)) and match[1] in VALUE_OPERATORS
     }
     assert set(rows) == set(VALUE_OPERATORS)
     for name, operator in VALUE_OPERATORS.items():
         _, _, parameters, _, loss, _ = rows[name].split("|")
-        assert re.findall(r"`(\w+)`", parameters) == [one.name for one in operator.parameters]
+        assert re.findall(r"`(\w+)`", parameters) == [parameter.name for parameter in operator.parameters]
         assert ("unlimited" in loss) == operator.unlimited

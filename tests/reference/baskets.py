@@ -1,4 +1,4 @@
-"""Slow twins of operators on baskets: every outcome listed, every report drawn word by word, every count a loop."""
+"""Reference implementations of operators on baskets: every outcome listed, every report drawn word by word."""
 
 from __future__ import annotations
 
@@ -26,57 +26,57 @@ def subsets(items: Iterable[int]) -> Iterator[tuple[int, ...]]:
 
 def select_a_size(plan: SizePlan, basket: Sequence[int], items: int) -> Chances:
     """P(report | basket) of all reports: choose a number, choose which, throw a coin for every other item."""
-    found: Chances = defaultdict(Fraction)
+    chances: Chances = defaultdict(Fraction)
     others = [item for item in range(items) if item not in basket]
     for stay, chance in enumerate(plan.keep):
         ways = list(combinations(basket, stay))
-        for kept in ways:
+        for retained in ways:
             for coins in product((False, True), repeat=len(others)):
                 weight = chance / len(ways)
                 for heads in coins:
                     weight *= plan.insert if heads else 1 - plan.insert
-                shown = [item for item in kept if item != BLANK and item < items]
+                shown = [item for item in retained if item != BLANK and item < items]
                 shown += [item for item, heads in zip(others, coins, strict=True) if heads]
-                found[tuple(sorted(shown))] += weight
-    return found
+                chances[tuple(sorted(shown))] += weight
+    return chances
 
 
-def brought_to_size(plan: SizePlan, basket: Sequence[int], items: int) -> Chances:
+def resize_and_select(plan: SizePlan, basket: Sequence[int], items: int) -> Chances:
     """The same with blanks for items that are missing, or over every way to leave some out."""
     blanks = range(items, items + plan.size - len(basket))
     ways = [(*basket, *blanks)] if len(basket) <= plan.size else list(combinations(basket, plan.size))
-    found: Chances = defaultdict(Fraction)
+    chances: Chances = defaultdict(Fraction)
     for way in ways:
         for report, chance in select_a_size(plan, way, items).items():
-            found[report] += chance / len(ways)
-    return found
+            chances[report] += chance / len(ways)
+    return chances
 
 
 def cut_and_paste_by_steps(cutoff: int, rho: Fraction, basket: Sequence[int], items: int) -> Chances:
-    """As the paper tells it: j uniform in 0 .. cutoff (all, if there are fewer), j items stay, then every other by rho."""
-    found: Chances = defaultdict(Fraction)
+    """As in the paper: j uniform in 0 .. cutoff (all, if there are fewer), j items stay, every other is inserted with rho."""
+    chances: Chances = defaultdict(Fraction)
     for drawn in range(cutoff + 1):
         ways = list(combinations(basket, min(drawn, len(basket))))
-        for kept in ways:
-            others = [item for item in range(items) if item not in kept]
+        for retained in ways:
+            others = [item for item in range(items) if item not in retained]
             for coins in product((False, True), repeat=len(others)):
                 weight = Fraction(1, (cutoff + 1) * len(ways))
                 for heads in coins:
                     weight *= rho if heads else 1 - rho
-                shown = {*kept, *(item for item, heads in zip(others, coins, strict=True) if heads)}
-                found[tuple(sorted(shown))] += weight
-    return found
+                shown = {*retained, *(item for item, heads in zip(others, coins, strict=True) if heads)}
+                chances[tuple(sorted(shown))] += weight
+    return chances
 
 
-def flipped(keep: Fraction, insert: Fraction, basket: Sequence[int], items: int) -> Chances:
-    found: Chances = defaultdict(Fraction)
+def flip_items(keep: Fraction, insert: Fraction, basket: Sequence[int], items: int) -> Chances:
+    chances: Chances = defaultdict(Fraction)
     for report in subsets(range(items)):
         weight = Fraction(1)
         for item in range(items):
             shown = keep if item in basket else insert
             weight *= shown if item in report else 1 - shown
-        found[report] = weight
-    return found
+        chances[report] = weight
+    return chances
 
 
 class Words(Stream):
@@ -89,27 +89,27 @@ class Words(Stream):
         assert self.at <= BUFFER
         return [taken[i] | taken[i + 1] << 32 for i in range(0, 2 * count, 2)]
 
-    def shuffle(self, held: list[int], first: int) -> None:
-        for place in range(first):
-            bound = len(held) - place
+    def shuffle(self, contents: list[int], first: int) -> None:
+        for index in range(first):
+            bound = len(contents) - index
             while True:
                 value = (self.next()[0] >> 32) * bound
                 if value % 2**32 >= 2**32 % bound:
                     break
-            other = place + (value >> 32)
-            held[place], held[other] = held[other], held[place]
+            other = index + (value >> 32)
+            contents[index], contents[other] = contents[other], contents[index]
 
     def coins(self, heads: int, items: int) -> set[int]:
         """512 at a time: the digits of a random number each, compared with those of heads / 2**48 until all differ."""
         shown: set[int] = set()
-        digits = [heads >> (47 - place) & 1 for place in range(48)]
-        many = max((place + 1 for place in range(48) if digits[place]), default=0)
+        digits = [heads >> (47 - position) & 1 for position in range(48)]
+        used_digits = max((position + 1 for position in range(48) if digits[position]), default=0)
         for start in range(0, -(-items // 64) * 64, 512):
             if heads == WHOLE:
                 shown |= set(range(start, start + 512))
                 continue
             undecided = set(range(512))
-            for digit in digits[:many]:
+            for digit in digits[:used_digits]:
                 words = self.next(8)
                 random = {coin: words[coin // 64] >> coin % 64 & 1 for coin in undecided}
                 shown |= {start + coin for coin in undecided if random[coin] < digit}
@@ -119,7 +119,7 @@ class Words(Stream):
         return {item for item in shown if item < items}
 
 
-def randomized(operator: SetOperator, baskets: Iterable[Sequence[int]], seed: str) -> list[list[int]]:
+def randomize(operator: SetOperator, baskets: Iterable[Sequence[int]], seed: str) -> list[list[int]]:
     """The reports of the bulk kernels, drawn one by one."""
     stream, reports, items = Words(seed), [], operator.vocabulary_size
     for basket in baskets:
@@ -129,20 +129,20 @@ def randomized(operator: SetOperator, baskets: Iterable[Sequence[int]], seed: st
             shown |= {item for item in basket if stream.next()[0] >> 16 < stay}
             reports.append(sorted(shown))
             continue
-        plan, held = operator.plan(len(basket)), list(basket)
-        if len(held) > plan.size:
-            stream.shuffle(held, plan.size)
-            held = held[: plan.size]
-        held += [BLANK] * (plan.size - len(held))
-        shown = stream.coins(int(plan.insert * WHOLE), items) - set(held)
+        plan, contents = operator.plan(len(basket)), list(basket)
+        if len(contents) > plan.size:
+            stream.shuffle(contents, plan.size)
+            contents = contents[: plan.size]
+        contents += [BLANK] * (plan.size - len(contents))
+        shown = stream.coins(int(plan.insert * WHOLE), items) - set(contents)
         drawn, stay, total = stream.next()[0] >> 16, 0, plan.keep[0] * WHOLE
         while drawn >= total:
             stay += 1
             total += plan.keep[stay] * WHOLE
-        stream.shuffle(held, stay)
-        shown |= {item for item in held[:stay] if item != BLANK}
-        told = [items + operator.sizes.index(len(basket))] if operator.needs_size else []
-        reports.append([*sorted(shown), *told])
+        stream.shuffle(contents, stay)
+        shown |= {item for item in contents[:stay] if item != BLANK}
+        size_item = [items + operator.sizes.index(len(basket))] if operator.needs_size else []
+        reports.append([*sorted(shown), *size_item])
     return reports
 
 
@@ -155,5 +155,5 @@ def members(rows: np.ndarray) -> list[list[int]]:
 
 def counts(reports: Iterable[Sequence[int]], itemsets: Iterable[Sequence[int]]) -> list[int]:
     """In how many reports all items of each itemset are."""
-    held = [set(report) for report in reports]
-    return [sum(set(itemset) <= report for report in held) for itemset in itemsets]
+    contents = [set(report) for report in reports]
+    return [sum(set(itemset) <= report for report in contents) for itemset in itemsets]

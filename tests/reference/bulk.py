@@ -1,4 +1,4 @@
-"""Slow twins of bulk randomization: a ChaCha20 of Python integers, and every report drawn word by word."""
+"""Reference implementations of bulk randomization: ChaCha20 in Python integers, and every report drawn word by word."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def block(key: bytes, counter: int, nonce: tuple[int, int] = (0, 0)) -> list[int
             quarter(*q)
         for q in ((0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14)):
             quarter(*q)
-    return [(one + other) & MASK for one, other in zip(x, start, strict=True)]
+    return [(word + initial) & MASK for word, initial in zip(x, start, strict=True)]
 
 
 class Stream:
@@ -94,10 +94,10 @@ def table(operator: AdditiveNoise, value: int, stream: Stream, alias: tuple[int,
     stream.need(2)
     drawn = stream.whole()
     slot, rest = drawn >> (48 - slots), drawn & (2 ** (48 - slots) - 1)
-    place = slot if rest < keep[slot] else other[slot]
+    index = slot if rest < keep[slot] else other[slot]
     if isinstance(operator, LaplaceNoise):
-        return min(max(value + place - operator.reach, 0), operator.values - 1)
-    return value + place
+        return min(max(value + index - operator.reach, 0), operator.values - 1)
+    return value + index
 
 
 def wave(operator: SquareWave, value: int, stream: Stream, _: object) -> int:
@@ -110,13 +110,13 @@ def wave(operator: SquareWave, value: int, stream: Stream, _: object) -> int:
 
 def response(operator: RandomizedResponse, value: int, stream: Stream, _: object) -> int:
     stream.need(3)
-    kept, other = stream.whole() < operator.keep, stream.below(operator.values - 1)
-    return value if kept else other + (other >= value)
+    stays, other = stream.whole() < operator.keep, stream.below(operator.values - 1)
+    return value if stays else other + (other >= value)
 
 
 def unary(operator: Unary, value: int, stream: Stream, _: object) -> set[int]:
     """Coin by coin: bit b of the k-th random word is digit k of the number that coin b compares with the threshold."""
-    held = set()
+    members = set()
     for start in range(0, operator.values, 64):
         numbers, undecided, digit = [0] * 64, set(range(64)), 47
         stream.need(96)
@@ -127,31 +127,31 @@ def unary(operator: Unary, value: int, stream: Stream, _: object) -> set[int]:
                 if numbers[coin] != operator.rare >> digit:
                     undecided.discard(coin)
                     if numbers[coin] < operator.rare >> digit:
-                        held.add(start + coin)
+                        members.add(start + coin)
             digit -= 1
-    held = {code for code in held if code < operator.values} - {value}
-    return held | ({value} if stream.word() & 1 else set())
+    members = {code for code in members if code < operator.values} - {value}
+    return members | ({value} if stream.word() & 1 else set())
 
 
 def subset(operator: SubsetSelection, value: int, stream: Stream, _: object) -> set[int]:
     """A coin for each other value (less than the chance, digit by digit), then others until the size is right."""
     stream.need(2)
-    kept = stream.whole() < operator.keep
-    digits, held = head_start(operator), set()
+    stays = stream.whole() < operator.keep
+    digits, members = head_start(operator), set()
     for start in range(0, operator.values, 64):
         stream.need(2 * len(digits))
         words = [stream.word() << 32 | stream.word() for _ in digits]
         for coin in range(64):
-            number = sum((1 - (word >> coin & 1)) << place for place, word in enumerate(words))
-            if number < sum(digit << place for place, digit in enumerate(digits)):
-                held.add(start + coin)
-    held = {code for code in held if code < operator.values} - {value}
-    while len(held) != operator.size - kept:
+            number = sum((1 - (word >> coin & 1)) << power for power, word in enumerate(words))
+            if number < sum(digit << power for power, digit in enumerate(digits)):
+                members.add(start + coin)
+    members = {code for code in members if code < operator.values} - {value}
+    while len(members) != operator.size - stays:
         other = stream.below(operator.values - 1)
         other += other >= value
-        if (other in held) == (len(held) > operator.size - kept):
-            held ^= {other}
-    return held | ({value} if kept else set())
+        if (other in members) == (len(members) > operator.size - stays):
+            members ^= {other}
+    return members | ({value} if stays else set())
 
 
 DRAWS = {

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Node(NamedTuple):
-    leaves: list  # (labelled one, labelled zero), from the left
+    leaves: list  # (labeled one, labeled zero), from the left
     own: Fraction  # risk as a leaf
     risk: Fraction  # risk of its leaves
     splits: int
@@ -27,7 +27,7 @@ def impurity(labels):
 
 def best_split(rows, labels, minbucket):
     """(below, above) as numbers of rows, or None."""
-    best, found = impurity(labels), None
+    best, split = impurity(labels), None
     for column in range(len(rows[0])):
         values = sorted({row[column] for row in rows})
         for value in values[:-1]:
@@ -37,11 +37,11 @@ def best_split(rows, labels, minbucket):
                 continue
             here = impurity([labels[i] for i in below]) + impurity([labels[i] for i in above])
             if here < best:
-                best, found = here, (below, above)
-    return found
+                best, split = here, (below, above)
+    return split
 
 
-def grown(rows, labels, depth, bound, alpha, minsplit, minbucket, max_depth, method):
+def grow(rows, labels, depth, bound, alpha, minsplit, minbucket, max_depth, method):
     own = risk_of(labels, method)
     leaf = Node([(sum(labels), len(labels) - sum(labels))], own, own, 0, alpha)
     most = min(own, bound)
@@ -52,30 +52,34 @@ def grown(rows, labels, depth, bound, alpha, minsplit, minbucket, max_depth, met
         return leaf
     left, right = sorted(sides, key=lambda side: Fraction(sum(labels[i] for i in side), len(side)))
 
-    def son(side, given):
-        return grown(
-            [rows[i] for i in side], [labels[i] for i in side], depth + 1, given, alpha, minsplit, minbucket, max_depth,
+    def child(side, limit):
+        return grow(
+            [rows[i] for i in side], [labels[i] for i in side], depth + 1, limit, alpha, minsplit, minbucket, max_depth,
             method,
         )  # fmt: skip
 
-    first = son(left, most - alpha)
+    first = child(left, most - alpha)
     gained = max((own - first.risk) / (first.splits + 1), own - first.own)
-    second = son(right, min(gained, bound) - alpha)
-    sons = [first, second]
+    second = child(right, min(gained, bound) - alpha)
+    children = [first, second]
 
     def each():
-        return (own - sum(s.risk for s in sons)) / (sum(s.splits for s in sons) + 1)
+        return (own - sum(s.risk for s in children)) / (sum(s.splits for s in children) + 1)
 
     order = [0, 1] if second.complexity > first.complexity else [1, 0]  # who would be pruned first
-    for who in order:
-        if each() <= sons[who].complexity:
+    for index in order:
+        if each() <= children[index].complexity:
             break
-        sons[who] = sons[who]._replace(risk=sons[who].own, splits=0)
+        children[index] = children[index]._replace(risk=children[index].own, splits=0)
     complexity = each()
     if complexity <= alpha:
         return leaf._replace(complexity=complexity)
     return Node(
-        first.leaves + second.leaves, own, sum(s.risk for s in sons), sum(s.splits for s in sons) + 1, complexity
+        first.leaves + second.leaves,
+        own,
+        sum(s.risk for s in children),
+        sum(s.splits for s in children) + 1,
+        complexity,
     )
 
 
@@ -83,4 +87,4 @@ def leaves(original, synthetic, *, cp, minsplit, minbucket, max_depth, method):
     rows = [*synthetic, *original]
     labels = [1] * len(synthetic) + [0] * len(original)
     root = risk_of(labels, method)
-    return grown(rows, labels, 0, root, Fraction(cp) * root, minsplit, minbucket, max_depth, method).leaves
+    return grow(rows, labels, 0, root, Fraction(cp) * root, minsplit, minbucket, max_depth, method).leaves

@@ -53,7 +53,7 @@ def mutual_information(columns: Sequence[Sequence[int]], baseline: Sequence[Frac
 # Bins, as lists of the values that they hold
 
 
-def merged_forward(column: Sequence[int], least: int) -> list[list[int]]:
+def merge_forward(column: Sequence[int], least: int) -> list[list[int]]:
     bins: list[list[int]] = [[]]
     for value in range(len(column)):
         bins[-1].append(value)
@@ -66,31 +66,31 @@ def merged_forward(column: Sequence[int], least: int) -> list[list[int]]:
     return [rest]
 
 
-def merged_to_smaller(column: Sequence[int], least: int, *, smallest_first: bool) -> list[list[int]]:
+def merge_to_smaller(column: Sequence[int], least: int, *, smallest_first: bool) -> list[list[int]]:
     bins = [[value] for value in range(len(column))]
     while len(bins) > 1:
-        held = [sum(column[x] for x in each) for each in bins]
-        sparse = [place for place in range(len(bins)) if held[place] < least]
+        totals = [sum(column[x] for x in each) for each in bins]
+        sparse = [index for index in range(len(bins)) if totals[index] < least]
         if not sparse:
             break
-        place = min(sparse, key=lambda i: (held[i], i)) if smallest_first else sparse[0]
-        left = held[place - 1] if place > 0 else math.inf
-        right = held[place + 1] if place + 1 < len(bins) else math.inf
+        index = min(sparse, key=lambda i: (totals[i], i)) if smallest_first else sparse[0]
+        left = totals[index - 1] if index > 0 else math.inf
+        right = totals[index + 1] if index + 1 < len(bins) else math.inf
         if left < right:
-            place -= 1
-        bins[place] += bins.pop(place + 1)
+            index -= 1
+        bins[index] += bins.pop(index + 1)
     return bins
 
 
-def merged(column: Sequence[int], rule: str, least: int) -> list[list[int]]:
+def merge(column: Sequence[int], rule: str, least: int) -> list[list[int]]:
     if rule == "forward":
-        return merged_forward(column, least)
-    return merged_to_smaller(column, least, smallest_first=rule == "smallest-first")
+        return merge_forward(column, least)
+    return merge_to_smaller(column, least, smallest_first=rule == "smallest-first")
 
 
 def pearson(column: Sequence[int], baseline: Sequence[Fraction], rule: str, least: int) -> tuple[Fraction, int]:
     """sum (O - E)^2 / E over merged bins, exactly."""
-    bins = merged(column, rule, least)
+    bins = merge(column, rule, least)
     if len(bins) == 1:
         return Fraction(0), 0
     total = Fraction(0)
@@ -115,11 +115,11 @@ def outcomes(size: int, baseline: Sequence[Fraction]) -> Iterator[tuple[list[int
 
 def distribution(size: int, baseline: Sequence[Fraction]) -> dict[float, Fraction]:
     """The exact distribution of g; values equal to 12 digits are one."""
-    found: dict[float, Fraction] = {}
+    probabilities: dict[float, Fraction] = {}
     for column, chance in outcomes(size, baseline):
         value = float(mpmath.nstr(divergence(column, baseline), 12))
-        found[value] = found.get(value, Fraction(0)) + chance
-    return dict(sorted(found.items()))
+        probabilities[value] = probabilities.get(value, Fraction(0)) + chance
+    return dict(sorted(probabilities.items()))
 
 
 def moments(size: int, baseline: Sequence[Fraction]) -> tuple[float, float, float]:
@@ -144,30 +144,32 @@ def words(seed: int, path: int) -> Iterator[int]:
         yield mixed(state)
 
 
-def grown_path(
+def grow_path(
     sizes: Sequence[int],
     stream: Iterator[int],
     values: tuple[Sequence[int], Sequence[int]],
     targets: tuple[Sequence[int], Sequence[int]],
     baseline: Sequence[float],
 ) -> list[float]:
-    """G at each size, computed anew from all records so far. `values` and `targets`: odds to stay, where else to go."""
+    """G at each size, recomputed from all records so far. `values` and `targets`: odds to stay, where else to go."""
 
-    def drawn(odds: Sequence[int], other: Sequence[int]) -> int:
+    def draw(odds: Sequence[int], other: Sequence[int]) -> int:
         word = next(stream)
-        place = (word // 2**32) * len(odds) // 2**32
-        return place if word % 2**32 < odds[place] else other[place]
+        index = (word // 2**32) * len(odds) // 2**32
+        return index if word % 2**32 < odds[index] else other[index]
 
     counts: Counter[tuple[int, int]] = Counter()
-    found = []
+    statistics = []
     for size in range(1, sizes[-1] + 1):
-        x = drawn(*values)
-        y = drawn(*targets) if len(targets[0]) > 1 else 0
+        x = draw(*values)
+        y = draw(*targets) if len(targets[0]) > 1 else 0
         counts[x, y] += 1
         if size in sizes:
-            held = Counter({t: sum(c for (_, of), c in counts.items() if of == t) for t in range(len(targets[0]))})
-            found.append(2 * math.fsum(c * math.log(c / (held[t] * baseline[v])) for (v, t), c in counts.items()))
-    return found
+            totals = Counter({t: sum(c for (_, of), c in counts.items() if of == t) for t in range(len(targets[0]))})
+            statistics.append(
+                2 * math.fsum(c * math.log(c / (totals[t] * baseline[v])) for (v, t), c in counts.items())
+            )
+    return statistics
 
 
 def dixon_tail(q: float, number: int) -> float:

@@ -27,12 +27,12 @@ def weighted_counts(
 
 
 def rake_weights(
-    places: Sequence[int], target: Sequence[float], weights: Sequence[float], least: float, most: float
+    cells: Sequence[int], target: Sequence[float], weights: Sequence[float], least: float, most: float
 ) -> list[float]:
     out = []
-    for place, weight in zip(places, weights, strict=True):
-        here = sum(w for p, w in zip(places, weights, strict=True) if p == place)
-        factor = min(max(target[place] / here, least), most) if here > 0 else 1.0
+    for cell, weight in zip(cells, weights, strict=True):
+        here = sum(w for p, w in zip(cells, weights, strict=True) if p == cell)
+        factor = min(max(target[cell] / here, least), most) if here > 0 else 1.0
         out.append(weight * factor)
     return out
 
@@ -40,7 +40,7 @@ def rake_weights(
 def segmentations(size: int) -> Iterator[list[tuple[int, int]]]:
     """All ways to cut 0 .. size into runs."""
     for cuts in product([False, True], repeat=size - 1):
-        starts = [0, *(place + 1 for place, cut in enumerate(cuts) if cut)]
+        starts = [0, *(position + 1 for position, cut in enumerate(cuts) if cut)]
         yield list(zip(starts, [*starts[1:], size], strict=True))
 
 
@@ -91,17 +91,17 @@ def onto_simplex(values: Sequence[float], total: float) -> list[float]:
 
 def exchange_rows(
     chosen: Sequence[int],
-    places: np.ndarray,
-    wanted: Sequence[float],
+    cells: np.ndarray,
+    target: Sequence[float],
     price: Sequence[float],
     slots: Sequence[int],
     offers: Sequence[int],
 ) -> list[int]:
-    """Offer after offer, all costs counted anew: taken where their sum falls."""
+    """Go through the offers, recompute all costs, and accept an offer that lowers their sum."""
 
     def cost(sample: list[int]) -> float:
-        counts = np.bincount(places[:, sample].ravel(), minlength=len(wanted))
-        return sum(p * (c - w) ** 2 for p, c, w in zip(price, counts, wanted, strict=True))
+        counts = np.bincount(cells[:, sample].ravel(), minlength=len(target))
+        return sum(p * (c - w) ** 2 for p, c, w in zip(price, counts, target, strict=True))
 
     sample = [int(row) for row in chosen]
     for slot, offer in zip(slots, offers, strict=True):

@@ -18,7 +18,7 @@ def coins(bits) -> Iterator[int]:
     """The bits of a source of words, one at a time."""
     while True:
         for word in bits.words(64).tolist():
-            yield from (word >> place & 1 for place in range(64))
+            yield from (word >> shift & 1 for shift in range(64))
 
 
 def bernoulli(p: Fraction, coin: Iterator[int]) -> bool:

@@ -29,7 +29,7 @@ def coins(scores: Sequence[int], rate: Fraction) -> list[mpmath.mpf]:
 
 
 def probabilities(scores: Sequence[int], rate: Fraction) -> list[mpmath.mpf]:
-    """The probability of each index: over all orders, all before it fall and it stands."""
+    """The probability of each index: over all orders, all coins before it show tails and its own shows heads."""
     with mpmath.workdps(50):
         p = coins(scores, rate)
         total = [mpmath.mpf(0)] * len(scores)

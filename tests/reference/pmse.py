@@ -33,7 +33,7 @@ def tables(rows, cells):
             yield (first, *rest)
 
 
-def neighbours(counts):
+def neighbors(counts):
     """All counts after one row moved."""
     for j in range(len(counts)):
         for k in range(len(counts)):
@@ -48,5 +48,5 @@ def intervals(cells):
             yield list(zip((0, *places), (*places, cells), strict=True))
 
 
-def merged(counts, runs):
+def merge(counts, runs):
     return [sum(counts[low:high]) for low, high in runs]

@@ -32,11 +32,11 @@ def coin(heads: int, bytes_: Any) -> bool:
 
 
 def table(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
-    left, place = below(WHOLE, bytes_), 0
-    while left >= recipe["weights"][place]:
-        left -= recipe["weights"][place]
-        place += 1
-    return value + place
+    left, index = below(WHOLE, bytes_), 0
+    while left >= recipe["weights"][index]:
+        left -= recipe["weights"][index]
+        index += 1
+    return value + index
 
 
 def cut_table(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
@@ -66,36 +66,44 @@ def unary(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
 
 
 def subset(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
-    held = [value] if coin(recipe["keep"], bytes_) else []
+    chosen = [value] if coin(recipe["keep"], bytes_) else []
     others = [code for code in range(recipe["values"]) if code != value]
-    while len(held) < recipe["size"]:
+    while len(chosen) < recipe["size"]:
         other = others[below(len(others), bytes_)]
-        held += [] if other in held else [other]
-    return sorted(held)
+        chosen += [] if other in chosen else [other]
+    return sorted(chosen)
 
 
-def some_of(items: list[int], many: int, bytes_: Any) -> list[int]:
-    """`many` of the items: place i changes with a place drawn from i on."""
-    held = list(items)
-    for place in range(many):
-        other = place + below(len(held) - place, bytes_)
-        held[place], held[other] = held[other], held[place]
-    return held[:many]
+def some_of(items: list[int], count: int, bytes_: Any) -> list[int]:
+    """Return `count` of the items: index i is swapped with an index drawn from i on."""
+    shuffled = list(items)
+    for index in range(count):
+        other = index + below(len(shuffled) - index, bytes_)
+        shuffled[index], shuffled[other] = shuffled[other], shuffled[index]
+    return shuffled[:count]
 
 
 def select(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
     """Baskets brought to one size: cut by a draw, or filled up with codes behind the items, which are never shown."""
     items, plans, fixed = recipe["items"], recipe["plans"], recipe["fixed"]
-    held, size = sorted(basket), len(basket) if fixed is None else fixed
-    place = [plan["size"] for plan in plans].index(size)
-    held = some_of(held, size, bytes_) if len(held) > size else held + list(range(items, items + size - len(held)))
+    contents, size = sorted(basket), len(basket) if fixed is None else fixed
+    plan_index = [plan["size"] for plan in plans].index(size)
+    contents = (
+        some_of(contents, size, bytes_)
+        if len(contents) > size
+        else contents + list(range(items, items + size - len(contents)))
+    )
     left, stay = below(WHOLE, bytes_), 0
-    while left >= plans[place]["keep"][stay]:
-        left -= plans[place]["keep"][stay]
+    while left >= plans[plan_index]["keep"][stay]:
+        left -= plans[plan_index]["keep"][stay]
         stay += 1
-    kept = some_of(held, stay, bytes_)
-    report = [item for item in range(items) if (item in kept if item in held else coin(plans[place]["insert"], bytes_))]
-    return report + ([items + place] if fixed is None else [])
+    retained = some_of(contents, stay, bytes_)
+    report = [
+        item
+        for item in range(items)
+        if (item in retained if item in contents else coin(plans[plan_index]["insert"], bytes_))
+    ]
+    return report + ([items + plan_index] if fixed is None else [])
 
 
 def flip(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
@@ -122,10 +130,10 @@ def permanent(recipe: dict[str, Any], value: Any, bytes_: Any) -> Any:
     return DRAWS[recipe["draw"]](recipe, value, bytes_)
 
 
-def fresh(recipe: dict[str, Any], kept: Any, bytes_: Any) -> Any:
+def fresh(recipe: dict[str, Any], answer: Any, bytes_: Any) -> Any:
     """A report of a remembered answer, where there is a second layer."""
     if recipe.get("again", WHOLE) != WHOLE:
-        return response(recipe, kept, bytes_, keep="again")
+        return response(recipe, answer, bytes_, keep="again")
     if recipe.get("stay", WHOLE) != WHOLE:
-        return [code for code in range(recipe["values"]) if coin(recipe["stay"], bytes_) == (code in kept)]
-    return kept
+        return [code for code in range(recipe["values"]) if coin(recipe["stay"], bytes_) == (code in answer)]
+    return answer

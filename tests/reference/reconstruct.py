@@ -1,4 +1,4 @@
-"""Reconstruction, slowly: sums written out, matrices inverted, a general optimiser in place of Newton's steps.
+"""Reconstruction, slowly: sums written out, matrices inverted, a general optimizer in place of Newton's steps.
 
 Written from the formulas (Agrawal & Srikant 2000, Agrawal & Aggarwal 2001, and the definition of the bank), not from
 the code: `family` is (softplus, order, cauchy), `u` a list of numbers, `matrix[s][j]` the chance of report s from j.
@@ -30,8 +30,8 @@ def em_step(counts, matrix, p):
     return np.array(new)
 
 
-def merged(matrix, reports, values):
-    """Cells of neighbouring reports and values, value by value."""
+def merge(matrix, reports, values):
+    """Cells of neighboring reports and values, value by value."""
     rows = range(len(reports) - 1)
     columns = range(len(values) - 1)
     return np.array(
@@ -79,21 +79,21 @@ def unseen(order: int, size: int) -> np.ndarray:
     return null @ null.T / (9 * size)
 
 
-def centred(family: Family, u) -> np.ndarray:
+def center(family: Family, u) -> np.ndarray:
     return np.asarray(u) - (log(exp(1) - 1) if family[0] else 0.0)
 
 
 def log_posterior(counts, matrix, family: Family, strength: float, u) -> float:
     seen = np.asarray(matrix) @ masses(family, u)
-    e, off = differences(family[1], len(u)) @ np.asarray(u), centred(family, u)
+    e, off = differences(family[1], len(u)) @ np.asarray(u), center(family, u)
     roughness = np.log1p(strength * e**2).sum() if family[2] else strength / 2 * (e**2).sum()
     return float(np.dot(counts, np.log(seen)) - roughness - off @ unseen(family[1], len(u)) @ off / 2)
 
 
 def best(counts, matrix, family: Family, strength: float, start) -> float:
-    """The highest log posterior that a general optimiser finds from `start`."""
-    found = minimize(lambda u: -log_posterior(counts, matrix, family, strength, u), start, method="BFGS")
-    return -float(found.fun)
+    """The highest log posterior that a general optimizer finds from `start`."""
+    optimum = minimize(lambda u: -log_posterior(counts, matrix, family, strength, u), start, method="BFGS")
+    return -float(optimum.fun)
 
 
 def slope(counts, matrix, family: Family, strength: float, u, step: float = 1e-5) -> np.ndarray:

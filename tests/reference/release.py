@@ -93,7 +93,7 @@ def posterior(column: Column, baseline: Baseline, profiles: Sequence[Baseline], 
     return sensitive / (sensitive + (1 - sum(priors)) * likelihood(baseline))
 
 
-# -- merging neighbouring values until each has 5 records: lists of the x that go together
+# -- merging neighboring values until each has 5 records: lists of the x that go together
 
 
 def forward(column: Column) -> list[list[int]]:
@@ -111,16 +111,16 @@ def forward(column: Column) -> list[list[int]]:
 
 
 def smaller_neighbour(column: Column) -> list[list[int]]:
-    """While a bin is too small, join the first such with the smaller of its neighbours, of equals the later."""
-    return _joined(column, lambda sizes: next(i for i, size in enumerate(sizes) if size < ENOUGH))
+    """While a bin is too small, join the first such with the smaller of its neighbors, of equals the later."""
+    return _join_bins(column, lambda sizes: next(i for i, size in enumerate(sizes) if size < ENOUGH))
 
 
 def smallest_first(column: Column) -> list[list[int]]:
-    """While a bin is too small, join the smallest, of equals the first, with the smaller neighbour, of equals the later."""
-    return _joined(column, lambda sizes: sizes.index(min(sizes)))
+    """While a bin is too small, join the smallest, of equals the first, with the smaller neighbor, of equals the later."""
+    return _join_bins(column, lambda sizes: sizes.index(min(sizes)))
 
 
-def _joined(column: Column, choose: Callable[[list[int]], int]) -> list[list[int]]:
+def _join_bins(column: Column, choose: Callable[[list[int]], int]) -> list[list[int]]:
     bins = [[x] for x in range(len(column))]
     while True:
         sizes = [sum(column[x] for x in members) for members in bins]
@@ -128,7 +128,7 @@ def _joined(column: Column, choose: Callable[[list[int]], int]) -> list[list[int
             return bins
         poor = choose(sizes)
         near = [i for i in (poor - 1, poor + 1) if 0 <= i < len(bins)]
-        first = min(poor, min(near, key=lambda i: (sizes[i], -i)))  # of equal neighbours the later one
+        first = min(poor, min(near, key=lambda i: (sizes[i], -i)))  # of equal neighbors the later one
         bins[first : first + 2] = [bins[first] + bins[first + 1]]
 
 
@@ -206,7 +206,7 @@ def chi_square_critical(significance: float, freedom: int) -> float:
     return float(chi2.ppf(1 - significance, freedom))
 
 
-def tabled(values: Sequence[float], *, significance: float, freedom: int) -> Critical:
+def critical_from_table(values: Sequence[float], *, significance: float, freedom: int) -> Critical:
     """Critical values for 1, 2, ... records from a table, beyond its end from the chi-square distribution."""
     return lambda n: values[n - 1] if n <= len(values) else chi_square_critical(significance, freedom)
 

@@ -82,16 +82,16 @@ def depth2(original, synthetic, thresholds, leaf):
 def residual_codes(rows, theta, cells):
     """Cells of residuals under a sequence of normal regressions, row by row."""
     cuts = [NormalDist().inv_cdf(k / cells) for k in range(1, cells)]
-    found = []
+    codes_by_row = []
     for row in rows:
-        codes, place = [], 0
+        codes, offset = [], 0
         for j, x in enumerate(row):
-            mean = theta[place] + sum(theta[place + 1 + i] * row[i] for i in range(j))
-            z = (x - mean) / exp(theta[place + j + 1])
+            mean = theta[offset] + sum(theta[offset + 1 + i] * row[i] for i in range(j))
+            z = (x - mean) / exp(theta[offset + j + 1])
             codes.append(0 if isnan(z) else sum(z > cut for cut in cuts))
-            place += j + 2
-        found.append(codes)
-    return found
+            offset += j + 2
+        codes_by_row.append(codes)
+    return codes_by_row
 
 
 def pair_counts(codes, cells):

@@ -1,4 +1,4 @@
-"""The slow, obvious twin of tables/: one row at a time, in Python."""
+"""The reference implementation of tables/: one row at a time, in Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def code_of(value: Any, attribute: Any) -> int | None:
-    """The place of a value in the public universe, None where it is missing."""
+    """Return the code of a value in the public universe, None where it is missing."""
     if isinstance(attribute, Category):
         return attribute.values.index(value) if value in attribute.values else None
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -30,15 +30,15 @@ def code_of(value: Any, attribute: Any) -> int | None:
         return attribute.size - 1
     if value == -math.inf:
         return 0
-    place = (
+    code = (
         math.floor((value - float(attribute.low)) / float(attribute.width) + 0.5) if isinstance(value, float) else None
     )
-    if place is None:
-        place = math.floor((Fraction(value) - attribute.low) / attribute.width + Fraction(1, 2))
-    return min(max(place, 0), attribute.size - 1)
+    if code is None:
+        code = math.floor((Fraction(value) - attribute.low) / attribute.width + Fraction(1, 2))
+    return min(max(code, 0), attribute.size - 1)
 
 
-def counted(rows: list[Row], policy: Policy) -> list[Row]:
+def counted_rows(rows: list[Row], policy: Policy) -> list[Row]:
     """At most k rows a person, by the order of a keyed hash of their codes."""
     unit = policy.dataset.unit
     if not isinstance(unit, EachPerson):
@@ -77,9 +77,9 @@ def holds(predicate: Any, row: Row, policy: Policy) -> bool | None:
         inner = holds(predicate.inner, row, policy)
         return None if inner is None else not inner
     if isinstance(predicate, Both | Either):
-        found = [holds(part, row, policy) for part in predicate.parts]
+        parts = [holds(part, row, policy) for part in predicate.parts]
         decisive = isinstance(predicate, Either)
-        return decisive if decisive in found else None if None in found else not decisive
+        return decisive if decisive in parts else None if None in parts else not decisive
     attribute: Any = policy.attributes[predicate.column]
     code = code_of(row[predicate.column], attribute)
     if code is None:
@@ -91,12 +91,12 @@ def holds(predicate: Any, row: Row, policy: Policy) -> bool | None:
 def count(rows: list[Row], policy: Policy, by: list[str], where: Any = None) -> dict[tuple[int, ...], int]:
     """Rows per cell (codes; missing as a value has the code after the last), cells without rows left out."""
     cells: dict[tuple[int, ...], int] = defaultdict(int)
-    for row in counted(rows, policy):
+    for row in counted_rows(rows, policy):
         if where is not None and holds(where, row, policy) is not True:
             continue
-        place = _place(row, policy, by)
-        if place is not None:
-            cells[place] += 1
+        cell = _cell_of(row, policy, by)
+        if cell is not None:
+            cells[cell] += 1
     return dict(cells)
 
 
@@ -105,23 +105,23 @@ def moments(
 ) -> dict[tuple[int, ...], list[int]]:
     """Number, sum and sum of squares of code - center per cell."""
     cells: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for row in counted(rows, policy):
-        place, code = _place(row, policy, by), code_of(row[column], policy.attributes[column])
-        if place is not None and code is not None:
+    for row in counted_rows(rows, policy):
+        cell, code = _cell_of(row, policy, by), code_of(row[column], policy.attributes[column])
+        if cell is not None and code is not None:
             for power in range(3):
-                cells[place][power] += (code - center) ** power
+                cells[cell][power] += (code - center) ** power
     return dict(cells)
 
 
-def _place(row: Row, policy: Policy, by: list[str]) -> tuple[int, ...] | None:
-    place = []
+def _cell_of(row: Row, policy: Policy, by: list[str]) -> tuple[int, ...] | None:
+    cell = []
     for name in by:
         attribute: Any = policy.attributes[name]
         code = code_of(row[name], attribute)
         if code is None and attribute.missing == "dropped":
             return None
-        place.append(attribute.size if code is None else code)
-    return tuple(place)
+        cell.append(attribute.size if code is None else code)
+    return tuple(cell)
 
 
 class ReferenceTable:
@@ -134,7 +134,7 @@ class ReferenceTable:
 
     @property
     def size(self) -> int:
-        return len(counted(self.rows, self.policy))
+        return len(counted_rows(self.rows, self.policy))
 
     def check_rows(self) -> None:
         """Refuse rows whose number is not the declared one."""
@@ -167,10 +167,10 @@ class ReferenceTable:
 
     def _fill(self, axes: list[Axis], where: Any, amount: Any) -> np.ndarray[Any, Any]:
         cells = np.zeros(tuple(axis.length for axis in axes), np.int64)
-        for row in counted(self.rows, self.policy):
-            place = tuple(self._cell(axis, row) for axis in axes)
-            if None not in place and (where is None or holds(where, row, self.policy) is True):
-                cells[place] += amount(row)
+        for row in counted_rows(self.rows, self.policy):
+            cell = tuple(self._cell(axis, row) for axis in axes)
+            if None not in cell and (where is None or holds(where, row, self.policy) is True):
+                cells[cell] += amount(row)
         return cells
 
     def _cell(self, axis: Axis, row: Row) -> int | None:

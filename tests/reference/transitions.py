@@ -15,16 +15,16 @@ def baskets(items: int, size: int) -> list[Basket]:
 
 
 def all_sets(items: int) -> list[Basket]:
-    return [one for size in range(items + 1) for one in baskets(items, size)]
+    return [basket for size in range(items + 1) for basket in baskets(items, size)]
 
 
 def chance(report: Basket, basket: Basket, items: int, keep: Sequence[Fraction], insert: Fraction) -> Fraction:
     """P(report | basket) of select-a-size: choose how many, choose which, toss a coin for every other item."""
-    kept = len(report & basket)
+    retained = len(report & basket)
     inserted = len(report - basket)
     others = items - len(basket)
-    which = Fraction(1, comb(len(basket), kept))
-    return keep[kept] * which * insert**inserted * (1 - insert) ** (others - inserted)
+    which = Fraction(1, comb(len(basket), retained))
+    return keep[retained] * which * insert**inserted * (1 - insert) ** (others - inserted)
 
 
 def transition(items: int, size: int, keep: Sequence[Fraction], insert: Fraction, k: int) -> list[list[Fraction]]:
@@ -32,7 +32,7 @@ def transition(items: int, size: int, keep: Sequence[Fraction], insert: Fraction
     itemset = frozenset(range(k))
     table = [[Fraction(0)] * (k + 1) for _ in range(k + 1)]
     for present in range(k + 1):
-        basket = next(one for one in baskets(items, size) if len(one & itemset) == present)
+        basket = next(candidate for candidate in baskets(items, size) if len(candidate & itemset) == present)
         for report in all_sets(items):
             table[len(report & itemset)][present] += chance(report, basket, items, keep, insert)
     return table
@@ -45,10 +45,10 @@ def ratios(items: int, size: int, keep: Sequence[Fraction], insert: Fraction) ->
     for report in all_sets(items):
         chances = [chance(report, basket, items, keep, insert) for basket in known]
         anything = max(anything, max(chances) / min(chances))
-        for one, basket in enumerate(known):
-            for other, neighbour in enumerate(known):
-                if len(basket & neighbour) == size - 1:
-                    replaced = max(replaced, chances[one] / chances[other])
+        for index, basket in enumerate(known):
+            for other_index, neighbor in enumerate(known):
+                if len(basket & neighbor) == size - 1:
+                    replaced = max(replaced, chances[index] / chances[other_index])
     return anything, replaced
 
 

@@ -17,12 +17,12 @@ def impurity(labels, weights, unmix):
     return (total - sum(t * t for t in true) / total if total > 0 else 0.0), true
 
 
-def grown(rows, labels, weights, sizes, unmix, least):
+def grow(rows, labels, weights, sizes, unmix, least):
     """(true counts,) for a leaf, (true counts, attribute, boundary, below, above) for a split; not pruned."""
     here, true = impurity(labels, weights, unmix)
     if sum(weights) < least or len({label for label, w in zip(labels, weights, strict=True) if w > 0}) < 2:
         return (true,)
-    best, found = float("inf"), None
+    best, split = float("inf"), None
     for a, size in enumerate(sizes):
         for boundary in range(1, size):
             below = [i for i, row in enumerate(rows) if row[a] < boundary]
@@ -31,12 +31,12 @@ def grown(rows, labels, weights, sizes, unmix, least):
                 continue
             sides = [impurity([labels[i] for i in s], [weights[i] for i in s], unmix)[0] for s in (below, above)]
             if sum(sides) < best * (1 - 1e-12):
-                best, found = sum(sides), (a, boundary, below, above)
-    if found is None or best >= here * (1 - 1e-12):
+                best, split = sum(sides), (a, boundary, below, above)
+    if split is None or best >= here * (1 - 1e-12):
         return (true,)
-    a, boundary, below, above = found
+    a, boundary, below, above = split
     children = [
-        grown([rows[i] for i in s], [labels[i] for i in s], [weights[i] for i in s], sizes, unmix, least)
+        grow([rows[i] for i in s], [labels[i] for i in s], [weights[i] for i in s], sizes, unmix, least)
         for s in (below, above)
     ]
     return (true, a, boundary, *children)
@@ -51,37 +51,37 @@ def bits(true):
     return 1 + spread + max(0.0, (k - 1) / 2 * log2(n / 2) + log2(pi) * k / 2 - lgamma(k / 2) / log(2))
 
 
-def pruned(node, sizes):
+def prune(node, sizes):
     """(bits, node) of the cheapest description."""
     if len(node) == 1:
         return bits(node[0]), node
     true, a, boundary, below, above = node
-    (left, below), (right, above) = pruned(below, sizes), pruned(above, sizes)
+    (left, below), (right, above) = prune(below, sizes), prune(above, sizes)
     split = 1 + log2(len(sizes)) + log2(max(1, sizes[a] - 1)) + left + right
     return (bits(true), (true,)) if bits(true) <= split else (split, (true, a, boundary, below, above))
 
 
-def associated(reports, ends):
+def associate(reports, ends):
     """Records in the order of their reports; the r-th belongs to the first interval that reaches beyond r + 1/2."""
     order = sorted(range(len(reports)), key=lambda i: reports[i])
-    found = [0] * len(reports)
+    intervals = [0] * len(reports)
     for rank, i in enumerate(order):
-        found[i] = next(j for j, end in enumerate(ends) if end >= rank + 0.5)
-    return found
+        intervals[i] = next(j for j, end in enumerate(ends) if end >= rank + 0.5)
+    return intervals
 
 
-def kept(reports, wanted):
+def keep_reports(reports, room):
     """Each record its report while there is room; the others what is left, in order."""
-    left, found = list(wanted), [None] * len(reports)
+    remaining, assigned = list(room), [None] * len(reports)
     for i, report in enumerate(reports):
-        if left[report] > 0:
-            left[report] -= 1
-            found[i] = report
-    rest = [j for j, n in enumerate(left) for _ in range(int(n))]
-    waiting = [i for i, place in enumerate(found) if place is None]
-    for i, place in zip(waiting, rest, strict=True):
-        found[i] = place
-    return found
+        if remaining[report] > 0:
+            remaining[report] -= 1
+            assigned[i] = report
+    rest = [j for j, n in enumerate(remaining) for _ in range(int(n))]
+    waiting = [i for i, code in enumerate(assigned) if code is None]
+    for i, code in zip(waiting, rest, strict=True):
+        assigned[i] = code
+    return assigned
 
 
 def joint_em(counts, matrices, steps):

@@ -1,4 +1,4 @@
-"""Slow twins of the value of information: every order of arrival, every group, in fractions."""
+"""Reference implementations of the value of information: every order of arrival, every group, in fractions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shapley_by_orders(worth: Sequence[float]) -> list[Fraction]:
 
 
 def shortfall(division: Sequence[float], worth: Sequence[float]) -> float:
-    """The most by which any group but nobody and all gets less than its worth."""
+    """The most by which a group (other than the empty one and all) gets less than its worth."""
     players = len(division)
     groups = range(1, (1 << players) - 1)
     return max(worth[mask] - sum(division[i] for i in range(players) if mask >> i & 1) for mask in groups)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.databases import emptied, made
+from support.databases import create_database, empty_database
 
 
 @pytest.fixture(scope="session")
 def desk_database(postgres_server: Any) -> str:
-    return made(postgres_server, "desks")
+    return create_database(postgres_server, "desks")
 
 
 @pytest.fixture
 def postgres_url(desk_database: str) -> str:
-    return emptied(desk_database)
+    return empty_database(desk_database)

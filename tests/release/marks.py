@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from release.requests import SHUFFLED, as_sent, opened
+from release.requests import SHUFFLED, as_sent, open_session
 from sqlalchemy import event
 
 from tidegate.errors import NotWaiting
@@ -68,7 +68,7 @@ def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
     """Continue where the last process was killed, starting with its pending request."""
     marks, lines = Marks(marks_at), read_log(out)
     stream = os.open(out, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    session = opened(url)
+    session = open_session(url)
     desk = session.release()
     desk.request("nobody is called this")  # the table is open, everything is loaded, nothing is written
     marks.follow(session.ledger.store.engine)
@@ -83,7 +83,7 @@ def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
         marks.phase = LOOKING_UP
         outcome = carry_out(desk, intent)
         marks.phase = ON_ITS_WAY
-        time.sleep(0.002)  # the way to whoever asked: committed, not yet there
+        time.sleep(0.002)  # on the way to the requester: committed, not yet received
         _write(stream, {**intent, "told": outcome})
         marks.phase = BETWEEN
 
@@ -94,8 +94,8 @@ def choose(desk: Desk, number: int, chance: random.Random) -> dict[str, Any]:
     waiting = [n for n in chance.sample(SHUFFLED[:at], min(at, 12)) if isinstance(desk.status(n), Deferred)]
     if waiting and chance.random() < 0.2:
         return {"kind": "withdrawal", "names": waiting[:1]}
-    many = chance.randint(2, 3 * STRIDE) if chance.random() < 0.5 else 1
-    return {"kind": "batch" if many > 1 else "request", "names": SHUFFLED[at : at + many]}
+    size = chance.randint(2, 3 * STRIDE) if chance.random() < 0.5 else 1
+    return {"kind": "batch" if size > 1 else "request", "names": SHUFFLED[at : at + size]}
 
 
 def carry_out(desk: Desk, intent: dict[str, Any]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def _eager(chance: random.Random) -> list[str]:
 SHUFFLED = _eager(random.Random(20261116))
 
 
-def opened(url: str) -> tg.Session:
+def open_session(url: str) -> tg.Session:
     return tg.open(soldiers.policy(), table=TABLE, ledger=url)
 
 

@@ -18,7 +18,7 @@ WHOLE = np.array(COUNTS)
 PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}
 
 
-def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
+def release_order(plan: Plan, cells: np.ndarray) -> np.ndarray:
     """Return the cells in the order in which a gate releases them."""
     return cells[Gate(plan).decide(cells, np.arange(cells.size)).released]
 
@@ -26,7 +26,7 @@ def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
 def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
     plan = make_plan(concealment(tests=tests), BASELINE, SHARES)
     cells = np.random.default_rng(3).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))[:3000]
-    return plan, released(plan, cells)
+    return plan, release_order(plan, cells)
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
@@ -35,7 +35,7 @@ def test_track_holds_the_reading_after_each_record(name: str, seed: int) -> None
     random = np.random.default_rng(seed)
     plan = random_plan((name,), random)
     cells = np.array([y * plan.values + x for x, y in skewed_requests(plan, 60, random)])
-    order = released(plan, cells)
+    order = release_order(plan, cells)
     test = REGISTERED[name](plan)
     for track in tracks(plan, order):
         counts, number = np.zeros((plan.values, plan.targets), np.int64), 0

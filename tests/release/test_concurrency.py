@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ledger.charges import PATIENCE, at_once
-from release.requests import SHUFFLED, Book, as_sent, assert_agrees, assert_repeatable, checked_book, opened
+from release.requests import SHUFFLED, Book, as_sent, assert_agrees, assert_repeatable, checked_book, open_session
 from release.settings import random_plan, skewed_requests
-from support.forkserver import Nursery
+from support.forkserver import WarmForkserver
 
 from tidegate.errors import NotWaiting
 from tidegate.policy.concealment import TESTS
@@ -24,12 +24,12 @@ from tidegate.release.gate import BLOCK_ABOVE, Gate
 from tidegate.release.result import Deferred, Released
 
 NAMES = SHUFFLED[:160]
-Story = list[tuple[str, dict[str, Any]]]  # who was asked for, and what the requester was told
+Story = list[tuple[str, dict[str, Any]]]  # the requested record and the returned outcome
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as warm:
+def forkserver() -> Iterator[WarmForkserver]:
+    with WarmForkserver() as warm:
         yield warm
 
 
@@ -46,21 +46,21 @@ def requester(desk: Desk, worker: int, *, asks: int = 8) -> Story:
         assert desk.waiting >= 0
         waits = [name for name, outcome in outcomes.items() if isinstance(outcome, Deferred)]
         if waits and turn % 3 == 2:
-            story += taken_back(desk, waits[0])
+            story += withdraw_and_request(desk, waits[0])
     return story
 
 
-def taken_back(desk: Desk, name: str) -> Story:
+def withdraw_and_request(desk: Desk, name: str) -> Story:
     try:
         desk.withdraw(name)
-    except NotWaiting:  # it left meanwhile, or somebody else took it back (and may have asked anew)
+    except NotWaiting:  # released meanwhile, or withdrawn by another requester
         return []
     outcome = desk.request(name)
     assert isinstance(outcome, Released | Deferred)
     return [(name, outcome.to_dict())]
 
 
-def all_agree(book: Book, stories: list[Story]) -> None:
+def assert_all_agree(book: Book, stories: list[Story]) -> None:
     """Assert that every outcome is in the book, and that every requester is in it."""
     for story in stories:
         for name, outcome in story:
@@ -77,26 +77,26 @@ def test_16_desks_are_served_as_one_queue(ledger_url: str) -> None:
     stories: list[Story] = []
 
     def work(worker: int) -> None:
-        with opened(ledger_url) as session:
+        with open_session(ledger_url) as session:
             stories.append(requester(session.release(), worker))
 
     at_once(work, threads=16)
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         book = checked_book(session)
-        all_agree(book, stories)
+        assert_all_agree(book, stories)
         assert_repeatable(session, book, NAMES)
     assert len(stories) == 16
 
 
 def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
     stories: list[Story] = []
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         desk = session.release()
         at_once(lambda worker: stories.append(requester(desk, worker, asks=12)), threads=16)
         alone = desk.counts().tolist(), desk.waiting
-        with opened(ledger_url) as other:
+        with open_session(ledger_url) as other:
             book = checked_book(other)
-            all_agree(book, stories)
+            assert_all_agree(book, stories)
             assert_repeatable(other, book, NAMES)
             fresh = other.release()
             assert (fresh.counts().tolist(), fresh.waiting) == alone
@@ -136,7 +136,7 @@ def follow(gate: Gate, number: int, cell: int, left: dict[int, int]) -> None:
         gate.enqueue(number, cell)
 
 
-def until(holds: Callable[[], bool]) -> None:
+def wait_until(holds: Callable[[], bool]) -> None:
     end = monotonic() + PATIENCE
     while not holds():
         assert monotonic() < end, "deadlock"
@@ -144,25 +144,25 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
-    with opened(url) as session:
+    with open_session(url) as session:
         desk = session.release()
         (folder / f"ready {worker}").touch()
-        until(lambda: (folder / "go").exists())
+        wait_until(lambda: (folder / "go").exists())
         story = requester(desk, worker)
     (folder / f"story {worker}").write_text(json.dumps(story))
 
 
 @pytest.mark.parametrize("processes", [6])
 def test_processes_with_one_ledger_are_served_as_one_queue(
-    nursery: Nursery, ledger_url: str, tmp_path: Path, processes: int
+    forkserver: WarmForkserver, ledger_url: str, tmp_path: Path, processes: int
 ) -> None:
-    children = [nursery.fork(ask_in_a_process, ledger_url, tmp_path, worker) for worker in range(processes)]
-    until(lambda: len(list(tmp_path.glob("ready *"))) == processes)
+    children = [forkserver.fork(ask_in_a_process, ledger_url, tmp_path, worker) for worker in range(processes)]
+    wait_until(lambda: len(list(tmp_path.glob("ready *"))) == processes)
     (tmp_path / "go").touch()
     for child in children:
-        nursery.join(child)
+        forkserver.join(child)
     stories = [json.loads((tmp_path / f"story {worker}").read_text()) for worker in range(processes)]
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         book = checked_book(session)
-        all_agree(book, stories)
+        assert_all_agree(book, stories)
         assert_repeatable(session, book, NAMES)

@@ -26,8 +26,8 @@ from release.marks import (
     ask_on,
     read_log,
 )
-from release.requests import SHUFFLED, Book, assert_agrees, assert_repeatable, checked_book, opened
-from support.forkserver import Nursery
+from release.requests import SHUFFLED, Book, assert_agrees, assert_repeatable, checked_book, open_session
+from support.forkserver import WarmForkserver
 
 from tidegate.demo import soldiers
 from tidegate.release.desk import Desk
@@ -39,26 +39,26 @@ WINDOW = 0.25  # seconds: a few requests
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as warm:
+def forkserver() -> Iterator[WarmForkserver]:
+    with WarmForkserver() as warm:
         yield warm
 
 
 def check(url: str, out: Path, phase: int, before: Book | None = None) -> Book:
     """Assert all invariants after a kill in a phase; `before` is the state after the previous kill."""
     lines = read_log(out)
-    with opened(url) as session:
+    with open_session(url) as session:
         book = checked_book(session)
         for line in lines:
             for name, result in line.get("told", {}).items():
                 assert_agrees(book, name, result)
         if lines and "told" not in lines[-1]:
-            in_flight(book, lines, phase, before)
+            assert_in_flight_is_atomic(book, lines, phase, before)
         assert_repeatable(session, book, [name for line in lines[-60:] for name in line["names"]])
     return book
 
 
-def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book | None = None) -> None:
+def assert_in_flight_is_atomic(book: Book, lines: list[dict[str, Any]], phase: int, before: Book | None = None) -> None:
     """Assert that the killed request was committed completely or not at all, and not at all before its write."""
     known: set[str] = set()
     for line in lines[:-1]:
@@ -73,21 +73,21 @@ def in_flight(book: Book, lines: list[dict[str, Any]], phase: int, before: Book 
         assert False not in done, "an outcome was reported but is not in the book"
 
 
-def kill_repeatedly(nursery: Nursery, url: str, folder: Path, *, times: int) -> Counter[str]:
+def kill_repeatedly(forkserver: WarmForkserver, url: str, folder: Path, *, times: int) -> Counter[str]:
     """Start, kill at a random moment, check, start again. Every second kill is aimed at a phase of a request."""
     moments, result = random.Random(SEED), Counter[str]()
     book: Book | None = None
     out, marks = folder / "said.jsonl", Marks(folder / "marks")
     for kill in range(times):
         marks.phase = WARMING_UP
-        child = nursery.fork(ask_on, url, out, folder / "marks", SEED)
+        child = forkserver.fork(ask_on, url, out, folder / "marks", SEED)
         wait_for_phase(marks, range(WARMING_UP))
         if kill % 2:
             time.sleep(moments.uniform(0, WINDOW))
         else:
             wait_for_phase(marks, [moments.choice([DECIDING, WRITING, COMMITTING, ON_ITS_WAY])])
             time.sleep(moments.choice([0, moments.uniform(0, 0.002)]))
-        nursery.kill(child)
+        forkserver.kill(child)
         result[PHASES[marks.phase]] += 1
         book = check(url, out, marks.phase, book)
     kinds = Counter(line["kind"] for line in read_log(out) if "told" in line)
@@ -104,33 +104,33 @@ def wait_for_phase(marks: Marks, phases: Any) -> None:
 
 
 def test_12_kills_leave_no_record_without_its_entry_and_none_twice(
-    nursery: Nursery, ledger_url: str, tmp_path: Path
+    forkserver: WarmForkserver, ledger_url: str, tmp_path: Path
 ) -> None:
-    assert kill_repeatedly(nursery, ledger_url, tmp_path, times=12).total() == 12
+    assert kill_repeatedly(forkserver, ledger_url, tmp_path, times=12).total() == 12
 
 
 @pytest.mark.long
 def test_200_kills_leave_no_record_without_its_entry_and_none_twice(
-    nursery: Nursery, ledger_url: str, tmp_path: Path
+    forkserver: WarmForkserver, ledger_url: str, tmp_path: Path
 ) -> None:
-    result = kill_repeatedly(nursery, ledger_url, tmp_path, times=200)
+    result = kill_repeatedly(forkserver, ledger_url, tmp_path, times=200)
     for phase in (LOOKING_UP, DECIDING, WRITING, COMMITTING, ON_ITS_WAY):
         assert result[PHASES[phase]] > 0, f"never hit while {PHASES[phase]}"
     assert result[PHASES[BETWEEN]] < 100
 
 
-def test_desk_opens_after_a_kill_during_opening(nursery: Nursery, ledger_url: str, tmp_path: Path) -> None:
+def test_desk_opens_after_a_kill_during_opening(forkserver: WarmForkserver, ledger_url: str, tmp_path: Path) -> None:
     moments = random.Random(SEED)
     out, marks = tmp_path / "said.jsonl", Marks(tmp_path / "marks")
     for _ in range(6):
         marks.phase = WARMING_UP
-        child = nursery.fork(ask_on, ledger_url, out, tmp_path / "marks", SEED)
+        child = forkserver.fork(ask_on, ledger_url, out, tmp_path / "marks", SEED)
         time.sleep(moments.uniform(0, 0.2))
-        nursery.kill(child)
+        forkserver.kill(child)
         check(ledger_url, out, marks.phase)
 
 
-# The checks have teeth
+# The checks detect planted faults
 
 
 def fewer_tests(desk: Desk) -> None:
@@ -150,16 +150,16 @@ def forgets_the_queue(desk: Desk) -> None:
 def test_replay_detects_a_wrong_decision(tmp_path: Path, fault: Callable[[Desk], None]) -> None:
     url = str(tmp_path / "s.ledger")
     for start in range(0, 320, 20):  # a new desk each time, as after a kill
-        with opened(url) as session:
+        with open_session(url) as session:
             desk = session.release()
             fault(desk)
             desk.request_many(SHUFFLED[start : start + 20])
-    with opened(url) as session, pytest.raises(AssertionError):
+    with open_session(url) as session, pytest.raises(AssertionError):
         checked_book(session)
 
 
 def test_record_returned_before_its_commit_is_detected(tmp_path: Path) -> None:
-    with opened(str(tmp_path / "s.ledger")) as session:
+    with open_session(str(tmp_path / "s.ledger")) as session:
         outcomes = session.release().request_many(SHUFFLED[:60])
         book = checked_book(session)
         waits, number = next((name, o.number) for name, o in outcomes.items() if isinstance(o, Deferred))
@@ -170,8 +170,8 @@ def test_record_returned_before_its_commit_is_detected(tmp_path: Path) -> None:
             assert_agrees(book, SHUFFLED[70], {"outcome": "deferred", "number": 61})
         batch = {"kind": "batch", "names": [SHUFFLED[59], SHUFFLED[60]]}
         with pytest.raises(AssertionError, match="half of a batch"):
-            in_flight(book, [batch], LOOKING_UP)
+            assert_in_flight_is_atomic(book, [batch], LOOKING_UP)
         with pytest.raises(AssertionError, match="before it was committed"):
-            in_flight(book, [{"kind": "request", "names": [SHUFFLED[3]]}], WRITING)
+            assert_in_flight_is_atomic(book, [{"kind": "request", "names": [SHUFFLED[3]]}], WRITING)
         with pytest.raises(AssertionError, match="is not in the book"):
-            in_flight(book, [{"kind": "request", "names": [SHUFFLED[99]]}], ON_ITS_WAY)
+            assert_in_flight_is_atomic(book, [{"kind": "request", "names": [SHUFFLED[99]]}], ON_ITS_WAY)

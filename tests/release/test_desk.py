@@ -26,7 +26,7 @@ def shuffled_keys(count: int, *, seed: int = 1) -> list[str]:
     return random.Random(seed).sample(NAMES, count)
 
 
-def opened(url: str, **more: Any) -> tg.Session:
+def open_session(url: str, **more: Any) -> tg.Session:
     return tg.open(soldiers.policy(**more), table=TABLE, ledger=url)
 
 
@@ -36,7 +36,7 @@ def holds(session: tg.Session) -> None:
 
 
 def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_url: str) -> None:
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         desk = session.release("headquarters")
         outcomes = desk.request_many(shuffled_keys(300))
         left = {name: outcome.record for name, outcome in outcomes.items() if isinstance(outcome, Released)}
@@ -52,7 +52,7 @@ def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_
 
 def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
     requested = shuffled_keys(400, seed=3)
-    with opened(str(tmp_path / "s.ledger")) as session:
+    with open_session(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
         reference = ReferenceController(
             reference_tests(desk.plans["headquarters"]), desk.plans["headquarters"].baseline, 5
@@ -72,24 +72,24 @@ def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
 
 def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> None:
     requested = shuffled_keys(240, seed=5)
-    with opened(str(tmp_path / "whole.ledger")) as session:
+    with open_session(str(tmp_path / "whole.ledger")) as session:
         whole = session.release()
         whole.request_many(requested)
         expected = whole.released()[0]
     for start in range(0, 240, 60):
-        with opened(ledger_url) as session:
+        with open_session(ledger_url) as session:
             session.release().request_many(requested[start : start + 60])
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         assert session.release().released()[0] == expected
         holds(session)
 
 
 def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path) -> None:
     requested = shuffled_keys(200, seed=7)
-    with opened(str(tmp_path / "one.ledger")) as session:
+    with open_session(str(tmp_path / "one.ledger")) as session:
         session.release().request_many(requested)
         expected = session.release().released()[0]
-    with opened(ledger_url) as here, opened(ledger_url) as there:
+    with open_session(ledger_url) as here, open_session(ledger_url) as there:
         desks = [here.release(), there.release()]
         for number, name in enumerate(requested):
             desks[number % 2].request(name)
@@ -99,7 +99,7 @@ def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path
 
 
 def test_repeated_request_returns_the_same_and_writes_nothing(ledger_url: str) -> None:
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         desk = session.release()
         names = shuffled_keys(120)
         first = desk.request_many(names)
@@ -110,7 +110,7 @@ def test_repeated_request_returns_the_same_and_writes_nothing(ledger_url: str) -
 
 
 def test_waiting_request_has_a_position_and_can_be_withdrawn(ledger_url: str) -> None:
-    with opened(ledger_url) as session:
+    with open_session(ledger_url) as session:
         desk = session.release()
         outcomes = desk.request_many(shuffled_keys(200))
         waiting = [name for name, outcome in outcomes.items() if isinstance(outcome, Deferred)]
@@ -124,7 +124,9 @@ def test_waiting_request_has_a_position_and_can_be_withdrawn(ledger_url: str) ->
         left = next(name for name, outcome in outcomes.items() if isinstance(outcome, Released))
         with pytest.raises(NotWaiting, match="already released"):
             desk.withdraw(left)
-        assert not isinstance(desk.request(waiting[0]), Refused)  # and may ask anew, at the end of the queue
+        assert not isinstance(
+            desk.request(waiting[0]), Refused
+        )  # the record can be requested again, at the end of the queue
         assert desk.waiting >= len(waiting) - 1
         holds(session)
 
@@ -132,7 +134,7 @@ def test_waiting_request_has_a_position_and_can_be_withdrawn(ledger_url: str) ->
 def test_concurrently_withdrawn_request_is_not_reported_as_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(str(tmp_path / "s.ledger")) as session:
+    with open_session(str(tmp_path / "s.ledger")) as session:
         desk = session.release()
         outcomes = desk.request_many(shuffled_keys(200))
         name = next(name for name, outcome in outcomes.items() if isinstance(outcome, Deferred))
@@ -148,7 +150,7 @@ def test_concurrently_withdrawn_request_is_not_reported_as_refused(
 
 
 def test_records_after_a_cursor_are_listed_once(tmp_path: Path) -> None:
-    with opened(str(tmp_path / "s.ledger")) as session:
+    with open_session(str(tmp_path / "s.ledger")) as session:
         desk = session.release()
         seen, cursor = [], 0
         for start in range(0, 200, 40):
@@ -186,8 +188,10 @@ def test_untested_column_is_refused() -> None:
 def test_baseline_is_taken_from_the_table_once_on_its_day(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
     with pytest.raises(Infeasible, match="2999-01-01"):
-        opened(url, baseline=(), shares=(), baseline_from_table_on="2999-01-01").release()
-    first = opened(str(tmp_path / "t.ledger"), baseline=(), shares=(), baseline_from_table_on="2026-01-01").release()
+        open_session(url, baseline=(), shares=(), baseline_from_table_on="2999-01-01").release()
+    first = open_session(
+        str(tmp_path / "t.ledger"), baseline=(), shares=(), baseline_from_table_on="2026-01-01"
+    ).release()
     assert [int(10_000 * b) for b in first.plans["headquarters"].baseline] == list(soldiers.BASELINE)
     half = TABLE.slice(0, 5000)
     later = tg.open(first.policy, table=half, ledger=str(tmp_path / "t.ledger")).release()
@@ -205,19 +209,19 @@ def test_baseline_that_lacks_a_declared_value_is_refused(tmp_path: Path) -> None
 
 def test_nothing_is_released_without_a_promise_or_a_baseline(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match='Did you mean "headquarters"'):
-        opened(str(tmp_path / "s.ledger")).release("headquarter")
+        open_session(str(tmp_path / "s.ledger")).release("headquarter")
     with pytest.raises(Infeasible, match="no baseline for age"):
-        opened(str(tmp_path / "t.ledger"), baseline=(), shares=()).release()
+        open_session(str(tmp_path / "t.ledger"), baseline=(), shares=()).release()
 
 
 def test_promise_of_an_open_desk_can_only_become_stricter(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
-    opened(url).release().request_many(shuffled_keys(100))
+    open_session(url).release().request_many(shuffled_keys(100))
     with pytest.raises(PolicyLoosened):
-        opened(url, significance="0.05").release()
+        open_session(url, significance="0.05").release()
     with pytest.raises(PolicyLoosened):
-        opened(url, baseline=(1,) * 10).release()
-    stricter = opened(url, significance="0.3", tests=("mutual-information", "kullback-leibler", "chi-square"))
+        open_session(url, baseline=(1,) * 10).release()
+    stricter = open_session(url, significance="0.3", tests=("mutual-information", "kullback-leibler", "chi-square"))
     desk = stricter.release()
     before = desk.counts().sum()
     desk.request_many(shuffled_keys(300))
@@ -257,7 +261,7 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
 def test_verify_detects_a_changed_request(tmp_path: Path, column: str) -> None:
     from sqlalchemy import text
 
-    session = opened(str(tmp_path / "s.ledger"))
+    session = open_session(str(tmp_path / "s.ledger"))
     session.release().request_many(shuffled_keys(200))
     holds(session)
     changes = {

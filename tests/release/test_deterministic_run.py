@@ -50,10 +50,10 @@ def check(entry: str) -> Check:
     simulated = RUN["critical"][f"{metric}|alpha={significance}"]
     if metric == "KLD":
         return reference.ReferenceKullbackLeibler(
-            reference.tabled(simulated, significance=significance, freedom=x_free)
+            reference.critical_from_table(simulated, significance=significance, freedom=x_free)
         )
     return reference.ReferenceMutualInformation(
-        reference.tabled(simulated, significance=significance, freedom=x_free * TARGETS)
+        reference.critical_from_table(simulated, significance=significance, freedom=x_free * TARGETS)
     )
 
 
@@ -108,7 +108,7 @@ def test_remembered_denials_change_no_decision(metric: str, order: str) -> None:
         assert (literal.queue, literal.counts) == (remembering.queue, remembering.counts)
 
 
-# -- teeth: a twin with a wrong reading does not pass for the right one
+# -- planted faults: a reference with a wrong rule is detected
 
 
 def former_neighbour(column: Column) -> list[list[int]]:
@@ -137,7 +137,7 @@ def test_different_merging_rule_is_detected(wrong: Callable[[Column], list[list[
 def test_different_critical_values_are_detected(metric: str, freedom: int, simulated: bool) -> None:
     kind = reference.ReferenceMutualInformation if metric == "MIS" else reference.ReferenceKullbackLeibler
     table = RUN["critical"][f"{metric}|alpha=0.2"] if simulated else []
-    critical = reference.tabled(table, significance=0.2, freedom=freedom)
+    critical = reference.critical_from_table(table, significance=0.2, freedom=freedom)
     desk = RememberingController([kind(critical)], BASELINE, TARGETS, order="none")
     assert decide(desk) != ENTRIES[f"{metric}|alpha=0.2|order=0"]
 
@@ -153,7 +153,7 @@ def test_different_queue_order_is_detected() -> None:
     assert decide(controller(entry, NewestFirst)) != ENTRIES[entry]
 
 
-# -- the twin's parts
+# -- parts of the reference implementation
 
 
 def paper_values(statistic: str) -> list[float]:

@@ -290,7 +290,7 @@ def _row(key: str) -> dict[str, Any]:
 def test_promise_cannot_be_added_after_the_first_request(tmp_path: Path) -> None:
     url, table = tmp_path / "p.ledger", patients([f"p{n}" for n in range(9)])
     with desk_of(url, table, policy_of(a=SEX)):
-        pass  # opened, nobody asked
+        pass  # opened without a request
     with desk_of(url, table, policy_of(a=SEX, b=AGE), "b") as desk:
         desk.request("p1")
     third = {**SEX, "tests": "chi-square"}

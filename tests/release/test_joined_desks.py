@@ -64,7 +64,7 @@ def joined_share(desks: list[Any], group: tuple[str, str]) -> float:
     return sum(ill) / len(ill)
 
 
-def refused(session: tg.Session, desk: str) -> Infeasible:
+def refusal_of(session: tg.Session, desk: str) -> Infeasible:
     with pytest.raises(Infeasible) as error:
         session.release(desk)
     return error.value
@@ -74,7 +74,7 @@ def test_second_desk_over_the_same_key_is_refused(ledger_url: str) -> None:
     with tg.open(policy_of(), table=patients(), ledger=ledger_url) as session:
         first = session.release("sites")
         assert isinstance(first.request("p1"), Released)
-        error = refused(session, "employers")
+        error = refusal_of(session, "employers")
         assert "no promise tests these columns together" in error.what
         assert all(column in error.what for column in ("ill", "site", "employer"))
         assert "`releases`" in error.do
@@ -103,7 +103,7 @@ def test_opening_order_decides_which_desk_is_first_in_every_process(ledger_url: 
     with tg.open(policy_of(), table=patients(8), ledger=ledger_url) as session:
         session.release("employers")
     with tg.open(policy_of(), table=patients(8), ledger=ledger_url) as session:
-        refused(session, "sites")
+        refusal_of(session, "sites")
         session.release("employers").request("p1")
 
 
@@ -113,7 +113,7 @@ def test_earlier_released_columns_still_count(tmp_path: Path) -> None:
         session.release("sites").request("p1")
     narrowed = policy_of(sites=illness("site", "id"), employers=EMPLOYERS)
     with tg.open(narrowed, table=patients(40), ledger=url) as session:
-        refused(session, "employers")
+        refusal_of(session, "employers")
     policy = policy_of(sites=SITES, employers=illness("employer", "id", "ill"))
     with tg.open(policy, table=patients(40), ledger=url) as session:
         assert set(session.release("employers").released()[0][0]) == {"id", "ill"}
@@ -189,10 +189,10 @@ def test_desks_of_an_earlier_version_all_count_as_opened(tmp_path: Path) -> None
     with tg.open(policy, table=patients(8), ledger=url) as session:
         assert session.release("sites").request("p1").number == 1
     with tg.open(policy_of(sites=SITES, employers=EMPLOYERS), table=patients(8), ledger=url) as session:
-        refused(session, "employers")
+        refusal_of(session, "employers")
 
 
-def written(folder: Path, table: pa.Table, name: str = "clinic", **promises: tg.Concealment) -> Path:
+def write_policy_file(folder: Path, table: pa.Table, name: str = "clinic", **promises: tg.Concealment) -> Path:
     """Write a policy file over clinic.csv in a folder."""
     with (folder / "clinic.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, table.column_names)
@@ -205,12 +205,12 @@ def written(folder: Path, table: pa.Table, name: str = "clinic", **promises: tg.
 
 
 def test_second_data_set_over_the_same_source_opens_no_desk_in_one_ledger(tmp_path: Path) -> None:
-    here = written(tmp_path, patients(40), "sites", sites=SITES)
-    there = written(tmp_path, patients(40), "employers", employers=EMPLOYERS)
+    here = write_policy_file(tmp_path, patients(40), "sites", sites=SITES)
+    there = write_policy_file(tmp_path, patients(40), "employers", employers=EMPLOYERS)
     with tg.open(here) as session:
         session.release().request("p1")
     with tg.open(there) as session:
-        error = refused(session, "")
+        error = refusal_of(session, "")
         assert 'data set "sites"' in error.what
         assert "same policy" in error.do
     with tg.open(here) as session:
@@ -222,14 +222,14 @@ def test_second_data_set_over_the_same_source_opens_no_desk_in_one_ledger(tmp_pa
 def test_two_data_sets_with_different_sources_share_one_ledger(tmp_path: Path) -> None:
     for folder in ("north", "south"):
         (tmp_path / folder).mkdir()
-    first, second = (written(tmp_path / name, patients(8), name, sites=SITES) for name in ("north", "south"))
+    first, second = (write_policy_file(tmp_path / name, patients(8), name, sites=SITES) for name in ("north", "south"))
     for path in (first, second):
         with tg.open(path, ledger=str(tmp_path / "all.ledger")) as session:
             assert session.release().request("p1").number == 1
 
 
 def test_desk_opening_is_recorded_once(tmp_path: Path) -> None:
-    path = written(tmp_path, patients(8), sites=SITES, employers=EMPLOYERS, joined=BOTH)
+    path = write_policy_file(tmp_path, patients(8), sites=SITES, employers=EMPLOYERS, joined=BOTH)
     for name in ("sites", "employers", "sites", "employers"):
         with tg.open(path) as session:
             desk: Desk = session.release(name)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from release import ties
 from release.settings import skewed_requests
-from release.ties import OFFSETS, CountingGate, Counts, below, is_admitted, loaded_gate, nearly, plan_for
+from release.ties import OFFSETS, CountingGate, Counts, below, is_admitted, loaded_gate, plan_for, table_value_near
 
 from tidegate.policy import Profile
 from tidegate.release import _kernels as kernels
@@ -56,7 +56,7 @@ def test_near_tie_is_decided_as_with_80_digits(test: str, offset: float) -> None
         alone = test == "kullback-leibler"
         statistic = ties.divergence(more[:, target], baseline) if alone else ties.total(more, baseline)
         size = int(more[:, target].sum() if alone else more.sum())
-        plan = plan_for(test, weights, counts.shape[1], critical={size: nearly(statistic, offset)})
+        plan = plan_for(test, weights, counts.shape[1], critical={size: table_value_near(statistic, offset)})
         critical = REGISTERED[test](plan)._critical(size)  # type: ignore[attr-defined]
         gate = loaded_gate(plan, counts)
         decided.append(below(statistic, critical))
@@ -75,7 +75,7 @@ def test_floating_point_decides_some_near_ties_wrongly() -> None:
         column = after(counts, value, target)[:, target]
         statistic = ties.divergence(column, baseline)
         plan = plan_for(
-            "kullback-leibler", weights, counts.shape[1], critical={int(column.sum()): nearly(statistic, 0)}
+            "kullback-leibler", weights, counts.shape[1], critical={int(column.sum()): table_value_near(statistic, 0)}
         )
         critical = REGISTERED["kullback-leibler"](plan)._critical(int(column.sum()))  # type: ignore[attr-defined]
         result = sums(gate := loaded_gate(plan, counts))
@@ -221,7 +221,7 @@ def test_posterior_of_exactly_rho_is_granted_and_more_is_denied(offset: float) -
 def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: bool) -> None:
     """With equal expectations, the first record of every cell is the same tie."""
     statistic = ties.divergence([1] + [0] * (values - 1), [Fraction(1, values)] * values)
-    critical = {1: nearly(statistic, 1e-14 if leaves else -1e-14), 2: 1e-3}
+    critical = {1: table_value_near(statistic, 1e-14 if leaves else -1e-14), 2: 1e-3}
     gate = CountingGate(plan_for("kullback-leibler", [1] * values, 3, critical=critical))
     result = gate.decide(np.arange(3 * values), np.arange(3 * values))
     assert result.released.tolist() == ([0, values, 2 * values] if leaves else [])
@@ -234,7 +234,7 @@ def test_many_ties_in_one_state_are_all_decided_exactly(values: int, leaves: boo
 def test_many_ties_in_the_queue_are_all_decided_exactly(values: int, leaves: bool, block_above: int) -> None:
     column = [1] + [0] * (values - 1)
     statistic = 2 * ties.divergence(column, [Fraction(1, values)] * values)
-    critical = {1: 1e9, 2: nearly(statistic, 1e-14 if leaves else -1e-14), 3: 1e-3}
+    critical = {1: 1e9, 2: table_value_near(statistic, 1e-14 if leaves else -1e-14), 3: 1e-3}
     gate = CountingGate(plan_for("mutual-information", [1] * values, 3, critical=critical), block_above=block_above)
     gate.load(np.zeros(3 * values, np.int64), [(number, number) for number in range(values)])
     result = gate.decide(np.array([values]), np.array([values]))
@@ -262,7 +262,7 @@ def test_decimal_context_of_the_application_has_no_effect(test: str, digits: int
             alone = test == "kullback-leibler"
             statistic = ties.divergence(more[:, 2], baseline) if alone else ties.total(more, baseline)
             size, leaves = int(more[:, 2].sum() if alone else more.sum()), offset > 0
-            plan = plan_for(test, weights, 3, critical={size: nearly(statistic, offset)})
+            plan = plan_for(test, weights, 3, critical={size: table_value_near(statistic, offset)})
         with localcontext() as context:
             context.prec = digits
             gate = loaded_gate(plan, counts)
@@ -312,7 +312,7 @@ def test_sums_do_not_drift_over_200_000_decisions(tests: tuple[str, ...]) -> Non
         part, numbers = cells[first : first + 50_000], np.arange(first, first + 50_000)
         expected, other = never.decide(part, numbers), often.decide(part, numbers)
         assert expected.released.tolist() == other.released.tolist()
-        often._machine.whole[kernels.STEPS] = REFRESH + 1  # time to build every sum anew, before the next decision
+        often._machine.whole[kernels.STEPS] = REFRESH + 1  # rebuild every sum before the next decision
         fresh = Gate(plan)
         fresh.load(np.ascontiguousarray(never.counts.T).ravel())
         for name, built in sums(fresh).items():

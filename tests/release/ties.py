@@ -117,7 +117,7 @@ def plan_for(test: str | tuple[str, ...], baseline: Sequence[int], targets: int,
     return Plan(promise, shares, (Fraction(1, targets),) * targets, tables)
 
 
-def nearly(statistic: Any, offset: float) -> float:
+def table_value_near(statistic: Any, offset: float) -> float:
     """Return a table value whose critical value is at this relative distance above the statistic."""
     with mpmath.workdps(DIGITS):
         return float(statistic * (1 + mpmath.mpf(offset)) / mpmath.mpf(REACHED))

@@ -21,7 +21,7 @@ ALPHA = 1e-6
 TABLE_1 = golden("pmse")["table_1"]
 
 
-def simulated(random: np.random.Generator, rows: int = 5000) -> np.ndarray:
+def simulate(random: np.random.Generator, rows: int = 5000) -> np.ndarray:
     """The paper's data: X1 ~ N(2, 10), X2 ~ N(-2.5 + 0.5 x1, 3), standard deviations."""
     first = random.normal(2, 10, rows)
     return np.column_stack([first, random.normal(-2.5 + 0.5 * first, 3)])
@@ -104,12 +104,12 @@ def test_rows_of_a_fitted_model_score_as_published() -> None:
     The fault that it detects: a tree that stops by squares instead of votes.
     """
     random, known = numbers("fitted"), golden("pmse")["table_2_non_dp"]["rpart defaults"]
-    pairs = [(table, refitted(table, random)) for table in (simulated(random) for _ in range(60))]
+    pairs = [(table, refit(table, random)) for table in (simulate(random) for _ in range(60))]
     assert abs(np.mean([pmse_greedy(*pair) for pair in pairs]) - known) < 0.0024
     assert abs(np.mean([pmse_greedy(*pair, method="anova") for pair in pairs]) - known) > 0.0024
 
 
-def refitted(table: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def refit(table: np.ndarray, random: np.random.Generator) -> np.ndarray:
     slope, start = np.polyfit(table[:, 0], table[:, 1], 1)
     spread = np.std(table[:, 1] - start - slope * table[:, 0])
     first = random.normal(table[:, 0].mean(), table[:, 0].std(), len(table))
@@ -125,7 +125,7 @@ def changes() -> dict[tuple[int, float], np.ndarray]:
     random = numbers("table 1")
     results: dict[tuple[int, float], list[float]] = {(depth, cp): [] for depth in (1, 2, 30) for cp in (0.01, 0.001)}
     for _ in range(SIMULATIONS):
-        table, theta = simulated(random), random.normal(0, 10, 5)
+        table, theta = simulate(random), random.normal(0, 10, 5)
         first = random.normal(theta[0], abs(theta[1]), len(table))
         synthetic = np.column_stack([first, random.normal(theta[2] + theta[3] * first, abs(theta[4]))])
         other = table.copy()
@@ -142,18 +142,18 @@ def changes() -> dict[tuple[int, float], np.ndarray]:
 @pytest.mark.parametrize("key", [(2, 0.01), (2, 0.001), (30, 0.01), (30, 0.001)], ids=str)
 def test_greedy_trees_violate_the_bound_at_the_published_rate(changes, key) -> None:
     """Two-sided, with the uncertainty of the published rate (0.25 points): each side fails with probability ALPHA."""
-    assert fits(changes[key], published(*key))
+    assert fits(changes[key], published_value(*key))
 
 
 @pytest.mark.claim
 @pytest.mark.long
 def test_violation_rates_distinguish_trees_and_single_splits(changes) -> None:
     """The planted faults: depth 1 instead of a full tree, and a full tree instead of depth 1."""
-    assert not fits(changes[1, 0.001], published(30, 0.001))
-    assert not fits(changes[30, 0.001], published(1, 0.001))
+    assert not fits(changes[1, 0.001], published_value(30, 0.001))
+    assert not fits(changes[30, 0.001], published_value(1, 0.001))
 
 
-def published(depth: int, cp: float) -> float:
+def published_value(depth: int, cp: float) -> float:
     return TABLE_1["published_percent"][f"{depth}|{cp}"] / 100
 
 

@@ -30,23 +30,23 @@ def test_three_distances_follow_the_closed_form(significance: float) -> None:
 ALPHA, DRAWS = 1e-7, 100_000
 
 
-def exceeding(number: int, critical: float) -> int:
+def count_exceeding(number: int, critical: float) -> int:
     seed = [number, *SEED.encode()]
     sample = np.sort(np.random.default_rng(seed).standard_normal((DRAWS, number)), axis=1)
     q = (sample[:, -1] - sample[:, -2]) / (sample[:, -1] - sample[:, 0])
     return int((q > critical).sum())
 
 
-def unlikely(times: int, significance: float) -> bool:
+def is_unlikely(times: int, significance: float) -> bool:
     return at_least(times, DRAWS, significance) < ALPHA or at_least(DRAWS - times, DRAWS, 1 - significance) < ALPHA
 
 
 @pytest.mark.claim
 @pytest.mark.parametrize("number", [3, 6, 20, 100])
 def test_normal_samples_exceed_the_value_at_the_stated_rate(number: int) -> None:
-    assert not unlikely(exceeding(number, dixon_critical(number, 0.2)), 0.2)
-    assert unlikely(
-        exceeding(number, dixon_critical(number + max(1, number // 6), 0.2)), 0.2
+    assert not is_unlikely(count_exceeding(number, dixon_critical(number, 0.2)), 0.2)
+    assert is_unlikely(
+        count_exceeding(number, dixon_critical(number + max(1, number // 6), 0.2)), 0.2
     )  # the next column's value
 
 

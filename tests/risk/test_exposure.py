@@ -85,7 +85,7 @@ def test_bins_are_merged_by_the_rule(rule, table, least) -> None:
     counts, baseline = table
     for column in counts.T.tolist():
         starts = merge_sparse_bins(column, rule=rule, least=least)
-        assert starts == [each[0] for each in reference.merged(column, rule, least)]
+        assert starts == [each[0] for each in reference.merge(column, rule, least)]
         sizes = [sum(column[a:b]) for a, b in zip(starts, [*starts[1:], len(column)], strict=True)]
         assert len(sizes) == 1 or min(sizes) >= least
         statistic, freedom = pearson(column, baseline, rule=rule, least=least)
@@ -99,7 +99,7 @@ def test_bins_are_merged_by_the_rule(rule, table, least) -> None:
     [
         ([2, 2, 1, 9, 4], "forward", [0, 3]),
         ([2, 9, 4, 4, 9], "smaller-neighbour", [0, 2, 4]),
-        ([9, 4, 9, 9], "smaller-neighbour", [0, 1, 3]),  # equal neighbours: the right one
+        ([9, 4, 9, 9], "smaller-neighbour", [0, 1, 3]),  # equal neighbors: the right one
         ([4, 6, 1, 5], "smaller-neighbour", [0, 2]),
         ([2, 3, 1, 4], "smaller-neighbour", [0, 2]),
         ([2, 3, 1, 4], "smallest-first", [0]),

@@ -85,7 +85,7 @@ def largest(n, ns, *, cells, score) -> Fraction:
         abs(cached_score(a, b) - cached_score(a, moved))
         for a in reference.tables(ns, cells)
         for b in reference.tables(n, cells)
-        for moved in reference.neighbours(b)
+        for moved in reference.neighbors(b)
     )
 
 
@@ -93,12 +93,12 @@ def best_tree(a, b, leaf_cost=0, least_total=0, least_synthetic=0) -> Fraction:
     """Return the maximum over all cuts of a line of (N pMSE - cost per leaf), with restricted leaves."""
     return max(
         (
-            squares_exactly(reference.merged(a, runs), reference.merged(b, runs)) - leaf_cost * len(runs)
+            squares_exactly(reference.merge(a, runs), reference.merge(b, runs)) - leaf_cost * len(runs)
             for runs in reference.intervals(len(a))
             if len(runs) == 1
             or all(
                 x + y >= least_total and x >= least_synthetic
-                for x, y in zip(reference.merged(a, runs), reference.merged(b, runs), strict=True)
+                for x, y in zip(reference.merge(a, runs), reference.merge(b, runs), strict=True)
             )
         ),
         default=Fraction(0),
@@ -235,8 +235,8 @@ def test_logistic_null_is_the_mean_of_correct_models(origin, ns) -> None:
     n, scores = 300, []
     for _ in range(400):
         original = random.normal(size=(n, 3))
-        centre = original.mean(0) if origin == "fitted" else 0.0
-        scores.append(propensity_pmse(original, centre + random.normal(size=(ns, 3))))
+        center = original.mean(0) if origin == "fitted" else 0.0
+        scores.append(propensity_pmse(original, center + random.normal(size=(ns, 3))))
     known = null_logistic(4, rows=n, synthetic=ns, origin=origin)
     assert abs(np.mean(scores) - known) < 5 * np.std(scores) / math.sqrt(400) + 0.03 * known
     other = null_logistic(4, rows=n, synthetic=ns, origin="fresh" if origin == "fitted" else "fitted")

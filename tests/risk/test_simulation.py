@@ -30,13 +30,13 @@ THOUSAND = np.full(1000, 0.001)
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(autouse=True)
-def somewhere(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIDEGATE_CACHE", str(shared))
+def cache_folder(shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIDEGATE_CACHE", str(shared_cache))
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def unlikely(times: int, draws: int, low: float, high: float) -> bool:
+def is_unlikely(times: int, draws: int, low: float, high: float) -> bool:
     """Return whether the count of an event of probability low .. high has a chance below ALPHA."""
     return at_least(times, draws, high) < ALPHA or at_least(draws - times, draws, 1 - low) < ALPHA
 
@@ -63,7 +63,7 @@ def samples(baseline: np.ndarray, weights: np.ndarray, size: int, draws: int) ->
     return np.array(statistics)
 
 
-# Kernels and their twins
+# Kernels and their reference implementations
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.lists(st.integers(1, 9), min_size=1, max_size=4))
@@ -73,7 +73,7 @@ def test_path_equals_the_reference(values: list[int], targets: list[int]) -> Non
     sizes = np.array([1, 2, 3, 7, 30])
     ours = grow_paths(sizes, 3, 5, np.uint64(2**64 - 5), *x, *y, -np.log(baseline))
     for path in (3, 4):
-        slow = reference.grown_path(
+        slow = reference.grow_path(
             sizes.tolist(),
             reference.words(2**64 - 5, path),
             (x[0].tolist(), x[1].tolist()),
@@ -188,10 +188,10 @@ def test_independent_tables_reach_their_value_at_the_stated_rate(significance: f
     for size in (40, 300, direct, direct + 1, 2 * direct):
         reached = int((samples(baseline, weights, size, draws) >= table.at(size)).sum())
         error = 6 * math.sqrt(significance * (1 - significance) / simulation.PATHS)  # of the table itself
-        assert not unlikely(reached, draws, significance - error, significance + error)
+        assert not is_unlikely(reached, draws, significance - error, significance + error)
 
 
-def fitted_to_column(plan: simulation._Plan) -> Cumulants:
+def fit_column(plan: simulation._Plan) -> Cumulants:
     sizes = np.arange(1, 400)
     return column_cumulants(sizes, plan.baseline, (sizes, plan.grow(sizes, np.ones(1), 5)))
 
@@ -209,7 +209,7 @@ def test_three_moments_agree_with_whole_tables() -> None:
         for level in (0.2, 0.05, 0.01):
             off = (tables >= fitted.quantile(level)[row]).mean() - level
             assert abs(off) < 6 * math.sqrt(2 * level * (1 - level) / 20_000)
-        together = total_cumulants(np.array([size]), np.full(40, 1 / 40), fitted_to_column(plan))
+        together = total_cumulants(np.array([size]), np.full(40, 1 / 40), fit_column(plan))
         if size <= 300:  # the planted fault: all targets alike
             assert abs((tables >= together.quantile(0.2)[0]).mean() - 0.2) > 6 * math.sqrt(0.32 / 20_000)
 
@@ -221,12 +221,12 @@ def test_large_sparse_table_keeps_its_level(size: int) -> None:
     table = total_table(HUNDRED, THOUSAND, 0.2)
     draws = 300
     tables = samples(HUNDRED, THOUSAND, size, draws)
-    assert not unlikely(int((tables >= table.at(size)).sum()), draws, 0.18, 0.22)
-    assert unlikely(int((tables >= table.beyond).sum()), draws, 0.18, 0.22)
+    assert not is_unlikely(int((tables >= table.at(size)).sum()), draws, 0.18, 0.22)
+    assert is_unlikely(int((tables >= table.beyond).sum()), draws, 0.18, 0.22)
     one_more = np.interp(
         size, table.sizes, np.append(table.values[1:], table.values[-1])
     )  # a table shifted by one size
-    assert unlikely(int((tables >= one_more).sum()), draws, 0.18, 0.22)
+    assert is_unlikely(int((tables >= one_more).sum()), draws, 0.18, 0.22)
 
 
 def test_linear_mean_does_not_vary_across_targets() -> None:

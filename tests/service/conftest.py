@@ -6,16 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 from support.hashes import quick_hashes  # noqa: F401  a fixture
-from support.service import House, house
+from support.service import RunningService, run_service
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house(str(tmp_path_factory.mktemp("service") / "all.ledger")) as running:
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with run_service(str(tmp_path_factory.mktemp("service") / "all.ledger")) as running:
         yield running
 
 
 @pytest.fixture
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with house(str(tmp_path_factory.mktemp("service") / "all.ledger")) as running:
+def fresh_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    with run_service(str(tmp_path_factory.mktemp("service") / "all.ledger")) as running:
         yield running

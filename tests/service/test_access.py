@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ledger.charges import at_once
-from support.service import FULL_COST, QUIET, House, faster, house
+from support.service import FULL_COST, QUIET, RunningService, quiet_settings, run_service
 
 from tidegate.errors import TooOften, Unsupported
 from tidegate.ledger.tokens import Tokens
@@ -34,37 +34,39 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def test_token_is_shown_once_and_only_its_hash_is_stored(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger")) as served:
-        response = served.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
+    with run_service(str(tmp_path / "all.ledger")) as service:
+        response = service.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
         assert response.status_code == 201
         secret = response.json()["token"].split("_", 2)[2]
-        assert secret not in served.get("/tokens").text
+        assert secret not in service.get("/tokens").text
     rows = list(sqlite3.connect(tmp_path / "all.ledger").execute("SELECT * FROM tidegate_tokens"))
     assert len(rows) == 4
     assert secret not in json.dumps(rows)
 
 
-def test_slow_hash_is_scrypt_and_each_token_stores_its_cost(served: House) -> None:
+def test_slow_hash_is_scrypt_and_each_token_stores_its_cost(fresh_service: RunningService) -> None:
     full = {"n": 2**14, "r": 8, "p": 1}
     digest = hashlib.scrypt(b"secret", salt=bytes(16), **full, dklen=32).hex()
     assert slow.hash_secret("secret", "00" * 16, cost=full) == f"scrypt:16384:8:1:{digest}"
     assert full == FULL_COST
-    tokens = Tokens(served.datasets.ledger.store)
-    assert slow.verify_token(tokens, served.tokens[OWNER])
+    tokens = Tokens(fresh_service.datasets.ledger.store)
+    assert slow.verify_token(tokens, fresh_service.tokens[OWNER])
     slow.COST.update(n=2**5)  # the cost rises; who has a token still comes in
-    assert slow.verify_token(tokens, served.tokens[OWNER])
+    assert slow.verify_token(tokens, fresh_service.tokens[OWNER])
     slow.COST.update(n=2**4)
 
 
-def test_invalid_token_takes_the_same_work_as_a_valid_one(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_token_takes_the_same_work_as_a_valid_one(
+    fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
     true_hash, true_find = slow.hash_secret, Tokens.find
     monkeypatch.setattr(
         slow, "hash_secret", lambda *arguments, **cost: done.append("hash") or true_hash(*arguments, **cost)
     )  # type: ignore[func-returns-value]
     monkeypatch.setattr(Tokens, "find", lambda self, name: done.append("find") or true_find(self, name))  # type: ignore[func-returns-value]
-    tokens = Tokens(served.datasets.ledger.store)
-    right = served.tokens[OWNER]
+    tokens = Tokens(fresh_service.datasets.ledger.store)
+    right = fresh_service.tokens[OWNER]
     work = {}
     for name, arguments in {
         "right": right,
@@ -81,31 +83,33 @@ def test_invalid_token_takes_the_same_work_as_a_valid_one(served: House, monkeyp
     assert set(map(tuple, work.values())) == {("find", "hash")}
 
 
-def test_revoked_token_is_not_valid(served: House) -> None:
-    assert served.get("/me", ANALYST).status_code == 200
-    revoked = served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
+def test_revoked_token_is_not_valid(fresh_service: RunningService) -> None:
+    assert fresh_service.get("/me", ANALYST).status_code == 200
+    revoked = fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
     assert revoked.json()["revoked"]
-    assert served.get("/me", ANALYST).status_code == 401
+    assert fresh_service.get("/me", ANALYST).status_code == 401
 
 
-def test_token_revoked_by_another_process_fails_after_a_second(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert served.get("/me", ANALYST).status_code == 200
-    Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
+def test_token_revoked_by_another_process_fails_after_a_second(
+    fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fresh_service.get("/me", ANALYST).status_code == 200
+    Tokens(fresh_service.datasets.ledger.store).revoke(fresh_service.tokens[ANALYST][3:19])
     monkeypatch.setattr("tidegate.service.access.callers.FRESH", -1.0)  # as if the second were over
-    assert served.get("/me", ANALYST).status_code == 401
+    assert fresh_service.get("/me", ANALYST).status_code == 401
 
 
-def test_token_expires(served: House) -> None:
-    content = served.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
-    assert served.client.get("/me", headers=bearer(content["token"])).status_code == 401
+def test_token_expires(fresh_service: RunningService) -> None:
+    content = fresh_service.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
+    assert fresh_service.client.get("/me", headers=bearer(content["token"])).status_code == 401
 
 
-def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: House) -> None:
-    callers: Callers = served.app.state.guard.callers
-    served.get("/me", OWNER)
-    assert callers.find_remembered(served.tokens[OWNER], cookie=False)
-    assert callers.find_remembered(served.tokens[OWNER] + "x", cookie=False) is None
-    assert callers.find_remembered(served.tokens[OWNER], cookie=True) is None
+def test_remembered_token_is_not_hashed_again_or_confused_with_another(fresh_service: RunningService) -> None:
+    callers: Callers = fresh_service.app.state.guard.callers
+    fresh_service.get("/me", OWNER)
+    assert callers.find_remembered(fresh_service.tokens[OWNER], cookie=False)
+    assert callers.find_remembered(fresh_service.tokens[OWNER] + "x", cookie=False) is None
+    assert callers.find_remembered(fresh_service.tokens[OWNER], cookie=True) is None
 
 
 @pytest.mark.parametrize(
@@ -122,28 +126,28 @@ def test_remembered_token_is_not_hashed_again_or_confused_with_another(served: H
         {"role": "analyst", "name": "x", "days": 0},
     ],
 )
-def test_invalid_token_settings_are_refused(shared: House, settings: dict[str, Any]) -> None:
-    assert shared.post("/tokens", settings).status_code == 422
+def test_invalid_token_settings_are_refused(shared_service: RunningService, settings: dict[str, Any]) -> None:
+    assert shared_service.post("/tokens", settings).status_code == 422
     with pytest.raises(Unsupported):
-        slow.make_token(Tokens(shared.datasets.ledger.store), **settings)
+        slow.make_token(Tokens(shared_service.datasets.ledger.store), **settings)
 
 
 # Sign-in
 
 
-def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(served: House) -> None:
-    response = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(fresh_service: RunningService) -> None:
+    response = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
     assert response.json()["role"] == OWNER
     words = response.headers["set-cookie"].lower()
     assert "httponly" in words
     assert "samesite=strict" in words
     assert "secure" not in words, "on loopback"
-    assert served.client.get("/me").json()["csrf"] == response.json()["csrf"]
+    assert fresh_service.client.get("/me").json()["csrf"] == response.json()["csrf"]
 
 
 def test_secure_cookie_is_limited_to_https_and_this_host(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(secure=True)) as served:
-        response = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(secure=True)) as service:
+        response = service.client.post("/sign-in", json={"token": service.tokens[OWNER]})
         assert response.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in response.headers["set-cookie"]
         assert "max-age" in response.headers["strict-transport-security"]
@@ -154,31 +158,31 @@ GATE = "https://gate.example.org"
 
 def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
     """A proxy with a certificate runs on the same machine and sends requests over http on loopback."""
-    settings = faster(secure=True, public_url=GATE)
-    with house(str(tmp_path / "all.ledger"), settings=settings) as served:
+    settings = quiet_settings(secure=True, public_url=GATE)
+    with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
         proxied = {"Host": "gate.example.org"}
-        signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]}, headers=proxied)
+        signed = service.client.post("/sign-in", json={"token": service.tokens[OWNER]}, headers=proxied)
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in signed.headers["set-cookie"]
         assert "max-age" in signed.headers["strict-transport-security"]
-        response = served.post("/data/people/previews", ASKED, headers=proxied)
+        response = service.post("/data/people/previews", ASKED, headers=proxied)
         assert GATE in response.json()["code"]["Python"]
         for host in ("evil.example.org", "gate.example.org.evil.example", ""):
-            reply = served.get("/health", headers={"Host": host})
+            reply = service.get("/health", headers={"Host": host})
             assert (reply.status_code, reply.json()["error"]["code"]) == (421, "not-there"), host
         for host in ("gate.example.org:443", "GATE.example.org", "127.0.0.1:8480", "localhost", "[::1]:8480"):
-            assert served.get("/health", headers={"Host": host}).status_code == 200, host
+            assert service.get("/health", headers={"Host": host}).status_code == 200, host
 
 
-def test_sign_in_without_https_is_refused_off_loopback(served: House) -> None:
-    body = {"token": served.tokens[OWNER]}
+def test_sign_in_without_https_is_refused_off_loopback(fresh_service: RunningService) -> None:
+    body = {"token": fresh_service.tokens[OWNER]}
     for host in ("gate.example.org", "10.1.2.3:8480", "127.0.0.1.evil.example", ""):
-        response = served.client.post("/sign-in", json=body, headers={"Host": host})
+        response = fresh_service.client.post("/sign-in", json=body, headers={"Host": host})
         assert response.status_code == 422, host
         assert "--public-url" in response.json()["error"]["do"]
         assert "set-cookie" not in response.headers
     for host in ("127.0.0.1:8480", "localhost:8480", "[::1]:8480"):
-        assert served.client.post("/sign-in", json=body, headers={"Host": host}).status_code == 200, host
+        assert fresh_service.client.post("/sign-in", json=body, headers={"Host": host}).status_code == 200, host
 
 
 @pytest.mark.parametrize(
@@ -205,90 +209,90 @@ def test_public_url_is_reduced_to_an_origin() -> None:
     assert public_url("http://localhost:9000") == "http://localhost:9000"
 
 
-def form_of(served: House) -> dict[str, str]:
+def form_of(service: RunningService) -> dict[str, str]:
     """Return the hidden fields of the sign-in form, as a browser without scripts reads them."""
-    page = served.client.get("/console/sign-in?next=/console/ledger", headers={"Accept": "text/html"})
+    page = service.client.get("/console/sign-in?next=/console/ledger", headers={"Accept": "text/html"})
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
 
 
-def test_sign_in_form_works_without_scripts(served: House) -> None:
-    fields = form_of(served)
-    sent = served.client.post(
-        "/console/sign-in", data={**fields, "token": f" {served.tokens[OWNER]} "}, follow_redirects=False
+def test_sign_in_form_works_without_scripts(fresh_service: RunningService) -> None:
+    fields = form_of(fresh_service)
+    sent = fresh_service.client.post(
+        "/console/sign-in", data={**fields, "token": f" {fresh_service.tokens[OWNER]} "}, follow_redirects=False
     )
     assert (sent.status_code, sent.headers["location"]) == (303, "/console/ledger")
-    assert served.client.get("/me").json()["name"] == "olga"
+    assert fresh_service.client.get("/me").json()["name"] == "olga"
 
 
-def test_sign_in_form_redirects_respondent_to_their_record(served: House) -> None:
-    fields = form_of(served)
-    sent = served.client.post(
-        "/console/sign-in", data={**fields, "token": served.tokens[RESPONDENT]}, follow_redirects=False
+def test_sign_in_form_redirects_respondent_to_their_record(fresh_service: RunningService) -> None:
+    fields = form_of(fresh_service)
+    sent = fresh_service.client.post(
+        "/console/sign-in", data={**fields, "token": fresh_service.tokens[RESPONDENT]}, follow_redirects=False
     )
     assert sent.headers["location"] == "/console/record"
 
 
-def test_sign_in_form_of_another_site_is_refused(served: House) -> None:
-    fields = form_of(served)
-    token = {"token": served.tokens[OWNER]}
+def test_sign_in_form_of_another_site_is_refused(fresh_service: RunningService) -> None:
+    fields = form_of(fresh_service)
+    token = {"token": fresh_service.tokens[OWNER]}
     for wrong in ({}, {"csrf": ""}, {"csrf": "0" * 64}, {"csrf": csrf_of("another")}):
-        sent = served.client.post("/console/sign-in", data={**fields, "csrf": "", **wrong, **token})
+        sent = fresh_service.client.post("/console/sign-in", data={**fields, "csrf": "", **wrong, **token})
         assert sent.status_code == 422
         assert "tidegate=" not in sent.headers.get("set-cookie", "")
-    served.client.cookies.clear()  # SameSite=Strict: a form of another site comes without the cookie
-    assert served.client.post("/console/sign-in", data={**fields, **token}).status_code == 422
+    fresh_service.client.cookies.clear()  # SameSite=Strict: a form of another site comes without the cookie
+    assert fresh_service.client.post("/console/sign-in", data={**fields, **token}).status_code == 422
 
 
-def test_sign_in_form_shows_the_error_without_quoting_input(served: House) -> None:
-    fields = form_of(served)
+def test_sign_in_form_shows_the_error_without_quoting_input(fresh_service: RunningService) -> None:
+    fields = form_of(fresh_service)
     wrong = "tg_" + "0" * 16 + "_" + "a" * 43
-    sent = served.client.post("/console/sign-in", data={**fields, "token": wrong})
+    sent = fresh_service.client.post("/console/sign-in", data={**fields, "token": wrong})
     assert sent.status_code == 401
     assert 'role="alert"' in sent.text
     assert wrong not in sent.text
-    assert form_of(served)["csrf"] == fields["csrf"], "the form of another tab stays valid"
+    assert form_of(fresh_service)["csrf"] == fields["csrf"], "the form of another tab stays valid"
 
 
 @pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
-def test_sign_in_form_redirects_only_to_console_pages(served: House, target: str) -> None:
-    fields = {**form_of(served), "token": served.tokens[OWNER], "next": target}
-    sent = served.client.post("/console/sign-in", data=fields, follow_redirects=False)
+def test_sign_in_form_redirects_only_to_console_pages(fresh_service: RunningService, target: str) -> None:
+    fields = {**form_of(fresh_service), "token": fresh_service.tokens[OWNER], "next": target}
+    sent = fresh_service.client.post("/console/sign-in", data=fields, follow_redirects=False)
     assert sent.headers["location"] == "/console"
 
 
-def test_change_by_cookie_needs_the_csrf_header(served: House) -> None:
-    signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+def test_change_by_cookie_needs_the_csrf_header(fresh_service: RunningService) -> None:
+    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
     cookie = signed.cookies["tidegate"]
     for wrong in ({}, {HEADER: ""}, {HEADER: "0" * 64}, {HEADER: csrf_of("another")}):
-        assert served.client.post("/data/people/answers", json=ASKED, headers=wrong).status_code == 403
+        assert fresh_service.client.post("/data/people/answers", json=ASKED, headers=wrong).status_code == 403
     right = {HEADER: signed.json()["csrf"]}
     assert csrf_of(cookie) == right[HEADER]
-    assert served.client.post("/data/people/answers", json=ASKED, headers=right).status_code == 200
-    assert served.client.get("/data").status_code == 200, "reading needs no header"
+    assert fresh_service.client.post("/data/people/answers", json=ASKED, headers=right).status_code == 200
+    assert fresh_service.client.get("/data").status_code == 200, "reading needs no header"
 
 
-def test_sign_out_invalidates_the_cookie_everywhere(served: House) -> None:
-    signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+def test_sign_out_invalidates_the_cookie_everywhere(fresh_service: RunningService) -> None:
+    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
     stolen = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
-    served.client.post("/sign-out", headers={HEADER: signed.json()["csrf"]})
-    served.client.cookies.clear()
-    assert served.client.get("/me", headers=stolen).status_code == 401
+    fresh_service.client.post("/sign-out", headers={HEADER: signed.json()["csrf"]})
+    fresh_service.client.cookies.clear()
+    assert fresh_service.client.get("/me", headers=stolen).status_code == 401
 
 
-def test_sign_in_ends_when_its_token_is_revoked(served: House) -> None:
-    served.client.post("/sign-in", json={"token": served.tokens[ANALYST]})
-    assert served.client.get("/me").json()["name"] == "ana"
-    served.call("DELETE", f"/tokens/{served.tokens[ANALYST][3:19]}", OWNER)
-    assert served.client.get("/me").status_code == 401
+def test_sign_in_ends_when_its_token_is_revoked(fresh_service: RunningService) -> None:
+    fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[ANALYST]})
+    assert fresh_service.client.get("/me").json()["name"] == "ana"
+    fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
+    assert fresh_service.client.get("/me").status_code == 401
 
 
-def test_respondent_can_sign_in_and_request_their_record(served: House) -> None:
+def test_respondent_can_sign_in_and_request_their_record(fresh_service: RunningService) -> None:
     from support.service import SECRET
 
-    signed = served.client.post("/sign-in", json={"token": served.tokens[RESPONDENT]})
+    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[RESPONDENT]})
     headers = {HEADER: signed.json()["csrf"]}
     body = {"keys": [f"{SECRET}0007"]}
-    response = served.client.post("/data/people/desks/hq/requests", json=body, headers=headers)
+    response = fresh_service.client.post("/data/people/desks/hq/requests", json=body, headers=headers)
     assert response.json()["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
@@ -321,77 +325,79 @@ def test_number_of_buckets_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rate_limit_reports_when_to_retry(tmp_path: Path) -> None:
-    settings = faster(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
-    with house(str(tmp_path / "all.ledger"), settings=settings) as served:
-        assert [served.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
-        assert served.get("/me", OWNER).status_code == 200, "each token has its own"
-        statuses = [served.client.get("/health").status_code for _ in range(3)]
+    settings = quiet_settings(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
+    with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
+        assert [service.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert service.get("/me", OWNER).status_code == 200, "each token has its own"
+        statuses = [service.client.get("/health").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
-        again = served.client.get("/health")
+        again = service.client.get("/health")
         assert (again.json()["error"]["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
 
 
 def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
-        served.get("/me", OWNER)
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
+        service.get("/me", OWNER)
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        guesses = [served.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
+        guesses = [service.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [guess.status_code for guess in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
-        assert served.get("/me", OWNER).status_code == 200, "a known caller is not locked out"
+        assert service.get("/me", OWNER).status_code == 200, "a known caller is not locked out"
 
 
 def test_invalid_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=5)) as served:
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
         for number in range(8):
-            served.client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
-        assert served.get("/me", ANALYST).status_code == 200, "a token that this process never saw before"
-        signed = served.client.post("/sign-in", json={"token": served.tokens[OWNER]})
+            service.client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
+        assert service.get("/me", ANALYST).status_code == 200, "a token that this process never saw before"
+        signed = service.client.post("/sign-in", json={"token": service.tokens[OWNER]})
         assert signed.status_code == 200, signed.text
-        served.client.cookies.clear()
-        known_id = served.tokens[RESPONDENT][:-1] + ("a" if served.tokens[RESPONDENT][-1] != "a" else "b")
+        service.client.cookies.clear()
+        known_id = service.tokens[RESPONDENT][:-1] + ("a" if service.tokens[RESPONDENT][-1] != "a" else "b")
         for wrong in (known_id, f"tg_{1:016x}_{'a' * 43}", "letmein"):
-            assert served.client.get("/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
-        assert served.get("/me", RESPONDENT).status_code == 200
+            assert service.client.get("/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
+        assert service.get("/me", RESPONDENT).status_code == 200
 
 
 def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(wrong_rate=0.001, wrong_burst=2)) as served:
-        Tokens(served.datasets.ledger.store).revoke(served.tokens[ANALYST][3:19])
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=2)) as service:
+        Tokens(service.datasets.ledger.store).revoke(service.tokens[ANALYST][3:19])
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        statuses = [served.get("/me", ANALYST).status_code for _ in range(6)]
+        statuses = [service.get("/me", ANALYST).status_code for _ in range(6)]
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
 
-def test_at_most_two_guesses_are_hashed_at_a_time(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_most_two_guesses_are_hashed_at_a_time(
+    fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     at_work, most, true = [0], [0], slow.hash_secret
 
-    def counted(*arguments: Any, **cost: Any) -> str:
+    def count_call(*arguments: Any, **cost: Any) -> str:
         at_work[0] += 1
         most[0] = max(most[0], at_work[0])
         time.sleep(0.05)
         at_work[0] -= 1
         return true(*arguments, **cost)
 
-    monkeypatch.setattr(slow, "hash_secret", counted)
+    monkeypatch.setattr(slow, "hash_secret", count_call)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
-    at_once(lambda worker: served.client.get("/me", headers=wrong), threads=8)
+    at_once(lambda worker: fresh_service.client.get("/me", headers=wrong), threads=8)
     assert most == [2]
 
 
-def test_other_site_cannot_sign_a_visitor_in(served: House) -> None:
+def test_other_site_cannot_sign_a_visitor_in(fresh_service: RunningService) -> None:
     """A form can send some content types to other sites without permission, but not JSON."""
-    body = json.dumps({"token": served.tokens[ANALYST]})
+    body = json.dumps({"token": fresh_service.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        response = served.client.post("/sign-in", content=body, headers={"Content-Type": kind})
+        response = fresh_service.client.post("/sign-in", content=body, headers={"Content-Type": kind})
         assert response.status_code == 422
         assert "set-cookie" not in response.headers
 
 
-def test_too_large_sign_in_is_refused(shared: House) -> None:
+def test_too_large_sign_in_is_refused(shared_service: RunningService) -> None:
     assert QUIET.largest_body == 64 * 1024
-    assert shared.client.post("/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413
+    assert shared_service.client.post("/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413

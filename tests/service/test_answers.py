@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.service import QUIET, TOWNS, House, house, policy
+from support.service import QUIET, TOWNS, RunningService, policy, run_service
 
 import tidegate as tg
 from tidegate.answer.query_json import query_from_dict, query_to_dict
@@ -21,80 +21,80 @@ from tidegate.service.quotes import Quote, quote_secret
 COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
 
 
-def test_preview_states_the_cost_and_charges_nothing(served: House) -> None:
-    before = served.post("/data/people/previews", COUNT, "analyst").json()
+def test_preview_states_the_cost_and_charges_nothing(fresh_service: RunningService) -> None:
+    before = fresh_service.post("/data/people/previews", COUNT, "analyst").json()
     assert (before["cost"], before["left"], before["fits"]) == ("0.2", "1000", True)
-    assert served.get("/data/people", "analyst").json()["account"]["spent"] == "0"
-    content = served.post("/data/people/answers", COUNT, "analyst").json()
+    assert fresh_service.get("/data/people", "analyst").json()["account"]["spent"] == "0"
+    content = fresh_service.post("/data/people/answers", COUNT, "analyst").json()
     assert (content["cost"], content["left"]) == (before["cost"], before["left_after"])
     assert [row["town"] for row in content["rows"]] == list(TOWNS)
 
 
-def test_repeated_query_is_free_and_equal_for_every_user(served: House) -> None:
-    first = served.post("/data/people/answers", COUNT, "analyst").json()
-    again = served.post("/data/people/answers", COUNT, "owner").json()
+def test_repeated_query_is_free_and_equal_for_every_user(fresh_service: RunningService) -> None:
+    first = fresh_service.post("/data/people/answers", COUNT, "analyst").json()
+    again = fresh_service.post("/data/people/answers", COUNT, "owner").json()
     assert again["rows"] == first["rows"]
     assert (again["cost"], again["entry"]) == ("0", first["entry"])
 
 
-def test_json_and_sql_define_the_same_query(served: House) -> None:
+def test_json_and_sql_define_the_same_query(fresh_service: RunningService) -> None:
     body = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.2}
-    first = served.post("/data/people/answers", COUNT).json()
-    assert served.post("/data/people/answers", body).json()["entry"] == first["entry"]
+    first = fresh_service.post("/data/people/answers", COUNT).json()
+    assert fresh_service.post("/data/people/answers", body).json()["entry"] == first["entry"]
 
 
-def test_several_queries_are_one_charge(served: House) -> None:
+def test_several_queries_are_one_charge(fresh_service: RunningService) -> None:
     body = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age"}], "epsilon": "0.4"}
-    content = served.post("/data/people/answers", body).json()
+    content = fresh_service.post("/data/people/answers", body).json()
     assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
-def test_idempotency_key_is_charged_once_and_belongs_to_one_query(served: House) -> None:
+def test_idempotency_key_is_charged_once_and_belongs_to_one_query(fresh_service: RunningService) -> None:
     key = {"Idempotency-Key": "k-1"}
-    first = served.post("/data/people/answers", COUNT, headers=key).json()
-    assert served.post("/data/people/answers", COUNT, headers=key).json()["rows"] == first["rows"]
-    other = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, headers=key)
+    first = fresh_service.post("/data/people/answers", COUNT, headers=key).json()
+    assert fresh_service.post("/data/people/answers", COUNT, headers=key).json()["rows"] == first["rows"]
+    other = fresh_service.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, headers=key)
     assert (other.status_code, other.json()["error"]["code"]) == (409, "key-reused")
-    of_another = served.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, "analyst", headers=key)
+    of_another = fresh_service.post("/data/people/answers", {**COUNT, "epsilon": "0.3"}, "analyst", headers=key)
     assert of_another.status_code == 200, "keys of one caller are not another's"
 
 
 def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), share="0.25") as served:
-        assert served.post("/data/people/answers", COUNT, "analyst").status_code == 200
+    with run_service(str(tmp_path / "all.ledger"), share="0.25") as service:
+        assert service.post("/data/people/answers", COUNT, "analyst").status_code == 200
         more = {**COUNT, "epsilon": "0.06"}
-        refused = served.post("/data/people/answers", more, "analyst")
+        refused = service.post("/data/people/answers", more, "analyst")
         assert refused.status_code == 409
         assert refused.json()["error"]["facts"] == {"asked": "0.06", "spent": "0.2", "left": "0.05", "share": "0.25"}
-        own = served.get("/data/people", "analyst").json()["account"]["own"]
+        own = service.get("/data/people", "analyst").json()["account"]["own"]
         assert own == {"share": "0.25", "spent": "0.2", "left": "0.05"}
-        assert served.post("/data/people/answers", more, "owner").status_code == 200
+        assert service.post("/data/people/answers", more, "owner").status_code == 200
 
 
 def test_exceeded_budget_is_refused_with_the_message_of_the_command_line(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as served:
-        content = served.post("/data/people/answers", COUNT).json()["error"]
+    with run_service(str(tmp_path / "all.ledger"), policies=(policy(epsilon="0.1"),)) as service:
+        content = service.post("/data/people/answers", COUNT).json()["error"]
         assert content["code"] == "budget-exceeded"
         assert "0.1 remaining of 0.1" in content["what"]
-        assert served.get("/data/people").json()["account"]["spent"] == "0"
+        assert service.get("/data/people").json()["account"]["spent"] == "0"
 
 
-def test_analyst_sees_own_history_and_owner_sees_all(served: House) -> None:
+def test_analyst_sees_own_history_and_owner_sees_all(fresh_service: RunningService) -> None:
     for number, role in enumerate(("owner", "analyst", "analyst", "owner"), start=1):
-        served.post("/data/people/answers", {**COUNT, "epsilon": number}, role)
-    mine = served.get("/data/people/history", "analyst").json()
+        fresh_service.post("/data/people/answers", {**COUNT, "epsilon": number}, role)
+    mine = fresh_service.get("/data/people/history", "analyst").json()
     assert [(question["who"], question["cost"]) for question in mine["questions"]] == [("ana", "2"), ("ana", "3")]
-    first = served.get("/data/people/history?limit=3").json()
-    rest = served.get(f"/data/people/history?limit=3&after={first['next']}").json()
+    first = fresh_service.get("/data/people/history?limit=3").json()
+    rest = fresh_service.get(f"/data/people/history?limit=3&after={first['next']}").json()
     assert [question["cost"] for question in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
     assert rest["next"] is None
 
 
-def test_description_of_a_data_set_contains_no_locations(served: House) -> None:
-    response = served.get("/data/people", "analyst")
+def test_description_of_a_data_set_contains_no_locations(fresh_service: RunningService) -> None:
+    response = fresh_service.get("/data/people", "analyst")
     assert "place.csv" not in response.text
     assert response.json()["policy"]["dataset"] == {"name": "people", "unit": "row", "rows": 400}
-    listed = served.get("/data", "analyst").json()["datasets"]
+    listed = fresh_service.get("/data", "analyst").json()["datasets"]
     assert [item["name"] for item in listed] == ["people"], "an analyst of one data set sees that one"
 
 
@@ -115,8 +115,8 @@ def test_description_of_a_data_set_contains_no_locations(served: House) -> None:
         "\x00",
     ],
 )
-def test_unsupported_sql_is_refused(shared: House, sql: str) -> None:
-    response = shared.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
+def test_unsupported_sql_is_refused(shared_service: RunningService, sql: str) -> None:
+    response = shared_service.post("/data/people/answers", {"sql": sql, "epsilon": 0.1})
     assert response.status_code in (200, 422)
     assert (response.status_code == 200) == (" OR " in sql), "many conditions are long, not strange"
 
@@ -170,68 +170,68 @@ def test_settings_survive_json() -> None:
 # Quotes
 
 
-def request_quote(served: House, body: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
-    response = served.post("/data/people/quotes", body, role)
+def request_quote(service: RunningService, body: dict[str, Any] = COUNT, role: str = "analyst") -> dict[str, Any]:
+    response = service.post("/data/people/quotes", body, role)
     assert response.status_code == 200, response.text
     content: dict[str, Any] = response.json()
     return content
 
 
-def spent(served: House) -> str:
-    return str(served.get("/data/people").json()["account"]["spent"])
+def spent(service: RunningService) -> str:
+    return str(service.get("/data/people").json()["account"]["spent"])
 
 
 @pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
-def test_bought_quote_costs_exactly_what_was_quoted(served: House, wish: dict[str, str]) -> None:
+def test_bought_quote_costs_exactly_what_was_quoted(fresh_service: RunningService, wish: dict[str, str]) -> None:
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
-    result = request_quote(served, body)
-    assert spent(served) == "0", "a quote is free"
-    content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
+    result = request_quote(fresh_service, body)
+    assert spent(fresh_service) == "0", "a quote is free"
+    content = fresh_service.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
     assert (
         (content["cost"], content["left"])
         == (result["cost"], result["left_after"])
         == (result["price"], content["left"])
     )
-    again = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
+    again = fresh_service.post("/data/people/answers", {"quote": result["quote"], "key": "k-1"}, "analyst").json()
     assert (again["cost"], again["rows"]) == ("0", content["rows"]), "the same key is charged once"
-    same = served.post("/data/people/answers", body).json()
+    same = fresh_service.post("/data/people/answers", body).json()
     assert same["entry"] == content["entry"], "it was the question that was quoted"
 
 
-def test_answered_query_is_quoted_free_with_its_date(served: House) -> None:
-    first = served.post("/data/people/answers", COUNT).json()
-    result = request_quote(served)
+def test_answered_query_is_quoted_free_with_its_date(fresh_service: RunningService) -> None:
+    first = fresh_service.post("/data/people/answers", COUNT).json()
+    result = request_quote(fresh_service)
     assert (result["cost"], result["price"], result["left_after"]) == ("0", "0.2", result["left"])
     assert result["answered_before"]["entry"] == first["entry"]
     assert result["answered_before"]["at"].startswith("20")
-    content = served.post("/data/people/answers", {"quote": result["quote"], "key": "k-2"}, "analyst").json()
+    content = fresh_service.post("/data/people/answers", {"quote": result["quote"], "key": "k-2"}, "analyst").json()
     assert (content["cost"], content["rows"]) == ("0", first["rows"])
-    other = request_quote(served, {**COUNT, "epsilon": "0.3"})
+    other = request_quote(fresh_service, {**COUNT, "epsilon": "0.3"})
     assert (other["cost"], other["answered_before"]) == ("0.3", None)
 
 
-def test_quote_of_several_queries_is_one_charge(served: House) -> None:
+def test_quote_of_several_queries_is_one_charge(fresh_service: RunningService) -> None:
     body = {"questions": [{"ask": "count"}, {"ask": "mean", "column": "age", "by": ["town"]}], "epsilon": "0.4"}
-    result = request_quote(served, body)
-    content = served.post("/data/people/answers", {"quote": result["quote"]}, "analyst").json()
+    result = request_quote(fresh_service, body)
+    content = fresh_service.post("/data/people/answers", {"quote": result["quote"]}, "analyst").json()
     assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
-def test_changed_or_foreign_quote_is_refused(served: House) -> None:
-    text = request_quote(served)["quote"]
+def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> None:
+    text = request_quote(fresh_service)["quote"]
     body, _, signature = text.partition(".")
     content = json.loads(base64.urlsafe_b64decode(body + "=="))
     cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
     foreign = Quote.of((tg.count(),), policy(), epsilon=Fraction(1)).sign(b"another secret")
     for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
-        response = served.post("/data/people/answers", {"quote": wrong}, "analyst")
+        response = fresh_service.post("/data/people/answers", {"quote": wrong}, "analyst")
         assert response.status_code == 422, wrong
-    assert spent(served) == "0"
+    assert spent(fresh_service) == "0"
 
 
-def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
-    secret = quote_secret(served.app.state.record_secret)
-    queries, current = (tg.count(),), served.datasets["people"].policy
+def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -> None:
+    secret = quote_secret(fresh_service.app.state.record_secret)
+    queries, current = (tg.count(),), fresh_service.datasets["people"].policy
     fresh = Quote.of(queries, current, epsilon=Fraction(1))
     old = Quote.of(queries, current, epsilon=Fraction(1), now=time.time() - 16 * 60)
     stale = {
@@ -242,11 +242,11 @@ def test_stale_quote_is_refused_before_a_charge(served: House) -> None:
         "another event": replace(fresh, event="0" * 64),
     }
     for why, outdated in stale.items():
-        response = served.post("/data/people/answers", {"quote": outdated.sign(secret)}, "analyst")
+        response = fresh_service.post("/data/people/answers", {"quote": outdated.sign(secret)}, "analyst")
         assert (response.status_code, response.json()["error"]["code"]) == (409, "stale-quote"), why
         assert "nothing was charged" in response.json()["error"]["what"]
-    assert spent(served) == "0"
-    assert served.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
+    assert spent(fresh_service) == "0"
+    assert fresh_service.post("/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
 
 
 WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True, [], {}, "NaN", "0/1"]
@@ -254,46 +254,48 @@ WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True,
 
 @pytest.mark.parametrize("wish", ["epsilon", "rho", "error"])
 @pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
-def test_price_must_be_a_positive_number(served: House, address: str, wish: str) -> None:
+def test_price_must_be_a_positive_number(fresh_service: RunningService, address: str, wish: str) -> None:
     for wrong in WRONG:
-        response = served.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
+        response = fresh_service.post(f"/data/people/{address}", {"sql": COUNT["sql"], wish: wrong})
         assert response.status_code == 422, wrong
         assert response.json()["error"]["what"], wrong
-    assert served.post(f"/data/people/{address}", {"sql": COUNT["sql"]}).status_code == 422, "there is no default"
-    assert spent(served) == "0"
+    assert fresh_service.post(f"/data/people/{address}", {"sql": COUNT["sql"]}).status_code == 422, (
+        "there is no default"
+    )
+    assert spent(fresh_service) == "0"
 
 
 @pytest.mark.parametrize("wish", ["epsilon", "rho"])
 @pytest.mark.parametrize("address", ["syntheses/previews", "syntheses"])
-def test_synthesis_price_must_be_positive(served: House, address: str, wish: str) -> None:
+def test_synthesis_price_must_be_positive(fresh_service: RunningService, address: str, wish: str) -> None:
     for wrong in [*WRONG, "left out"]:
         body = {} if wrong == "left out" else {wish: wrong}
-        response = served.post(f"/data/people/{address}", body)
+        response = fresh_service.post(f"/data/people/{address}", body)
         assert response.status_code == 422, wrong
         assert response.json()["error"]["what"], wrong
-    assert served.get("/data/people/syntheses").json()["syntheses"] == []
+    assert fresh_service.get("/data/people/syntheses").json()["syntheses"] == []
 
 
-def test_quote_and_query_together_are_refused(served: House) -> None:
-    text = request_quote(served)["quote"]
+def test_quote_and_query_together_are_refused(fresh_service: RunningService) -> None:
+    text = request_quote(fresh_service)["quote"]
     for more in ({"epsilon": 1}, {"sql": COUNT["sql"]}, {"questions": [{"ask": "count"}]}):
-        response = served.post("/data/people/answers", {"quote": text, **more}, "analyst")
+        response = fresh_service.post("/data/people/answers", {"quote": text, **more}, "analyst")
         assert response.status_code == 422, more
     differing = {"quote": text, "key": "a"}
-    response = served.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
+    response = fresh_service.post("/data/people/answers", differing, "analyst", headers={"Idempotency-Key": "b"})
     assert response.status_code == 422
-    assert spent(served) == "0"
+    assert spent(fresh_service) == "0"
 
 
-def test_query_above_the_budget_gets_no_quote(served: House) -> None:
-    result = request_quote(served, {**COUNT, "epsilon": "2000"})
+def test_query_above_the_budget_gets_no_quote(fresh_service: RunningService) -> None:
+    result = request_quote(fresh_service, {**COUNT, "epsilon": "2000"})
     assert (result["quote"], result["fits"]) == (None, False)
 
 
-def test_quote_too_long_for_a_request_is_refused(served: House) -> None:
+def test_quote_too_long_for_a_request_is_refused(fresh_service: RunningService) -> None:
     where = {"or": [{"compare": ["age", "=", 30]}] * 90}
     body = {"questions": [{"ask": "count", "where": where}] * 14, "epsilon": 1}
     assert len(json.dumps(body)) < QUIET.largest_body
-    response = served.post("/data/people/quotes", body)
+    response = fresh_service.post("/data/people/quotes", body)
     assert response.status_code == 422
     assert "too long" in response.json()["error"]["what"]

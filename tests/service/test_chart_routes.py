@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from support.service import SECRET, House
+from support.service import SECRET, RunningService
 
 DESK, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
 QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}
@@ -27,9 +27,9 @@ def without_charts(content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name != "charts"}
 
 
-def test_answers_quotes_and_derivations_have_charts_only_on_request(served: House) -> None:
-    answered = served.post("/data/people/answers", QUESTION).json()
-    drawn = served.post("/data/people/answers", {**QUESTION, "charts": True}).json()
+def test_answers_quotes_and_derivations_have_charts_only_on_request(fresh_service: RunningService) -> None:
+    answered = fresh_service.post("/data/people/answers", QUESTION).json()
+    drawn = fresh_service.post("/data/people/answers", {**QUESTION, "charts": True}).json()
     assert "charts" not in answered
     assert drawn["rows"] == answered["rows"]
     chart = checked_charts(drawn, "answer")["answer"]
@@ -38,67 +38,69 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(served: Hous
     single = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
     assert (
         "of the true value with 95% confidence"
-        in checked_charts(served.post("/data/people/quotes", {**single, "charts": True}).json(), "error")["error"][
-            "title"
-        ]
+        in checked_charts(fresh_service.post("/data/people/quotes", {**single, "charts": True}).json(), "error")[
+            "error"
+        ]["title"]
     )
-    assert served.post("/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
-    derived = served.post("/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}).json()
+    assert fresh_service.post("/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
+    derived = fresh_service.post(
+        "/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}
+    ).json()
     checked_charts(derived, "answer")
 
 
-def test_desk_returns_exposure_charts_for_all_tests_or_one(served: House) -> None:
-    empty = checked_charts(served.get(f"{DESK}?charts=true").json(), "exposure", "shares")
+def test_desk_returns_exposure_charts_for_all_tests_or_one(fresh_service: RunningService) -> None:
+    empty = checked_charts(fresh_service.get(f"{DESK}?charts=true").json(), "exposure", "shares")
     assert empty["exposure"]["title"] == "No records released yet, so there is no exposure"
-    served.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
-    state = served.get(DESK).json()
-    drawn = served.get(f"{DESK}?charts=true").json()
+    fresh_service.post(f"{DESK}/requests", {"keys": [f"{SECRET}{number:04d}" for number in range(200)]})
+    state = fresh_service.get(DESK).json()
+    drawn = fresh_service.get(f"{DESK}?charts=true").json()
     assert without_charts(drawn) == state
     assert "stays below its critical value" in checked_charts(drawn, "exposure", "shares")["exposure"]["title"]
     track = state["tracks"][0]
     name = track["test"] if track["group"] == "all" else f"{track['test']}, {track['group']}"
-    single = served.get(f"{DESK}?charts=true&track={name}").json()["charts"]["exposure"]
+    single = fresh_service.get(f"{DESK}?charts=true&track={name}").json()["charts"]["exposure"]
     assert single["svg"] != drawn["charts"]["exposure"]["svg"]
 
 
-def test_collection_returns_charts_of_batches_and_distributions(served: House) -> None:
-    survey = served.datasets["people"].survey("shoppers")
-    assert checked_charts(served.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
+def test_collection_returns_charts_of_batches_and_distributions(fresh_service: RunningService) -> None:
+    survey = fresh_service.datasets["people"].survey("shoppers")
+    assert checked_charts(fresh_service.get(f"{SURVEY}/state?charts=true").json(), "counted")["counted"]["title"] == (
         "No report has been counted yet"
     )
     survey.submit([survey.client(memory={}).randomize({"age": 30, "town": "Aby"}) for _ in range(120)])
-    state = served.get(f"{SURVEY}/state?charts=true", "analyst").json()
+    state = fresh_service.get(f"{SURVEY}/state?charts=true", "analyst").json()
     assert checked_charts(state, "counted")["counted"]["title"].startswith(
         "120 reports were counted in 1 batch, the last on "
     )
     for question in ("town", "age"):
-        content = served.get(f"{SURVEY}/distributions/{question}", "analyst").json()
-        drawn = served.get(f"{SURVEY}/distributions/{question}?charts=true", "analyst").json()
+        content = fresh_service.get(f"{SURVEY}/distributions/{question}", "analyst").json()
+        drawn = fresh_service.get(f"{SURVEY}/distributions/{question}?charts=true", "analyst").json()
         assert without_charts(drawn) == content
         assert checked_charts(drawn, "distribution")["distribution"]["title"].startswith(content["finding"])
 
 
-def test_risk_routes_return_charts(shared: House) -> None:
-    content = shared.get("/risk/conversion?worlds=99&rho=0.1").json()
-    drawn = shared.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
+def test_risk_routes_return_charts(shared_service: RunningService) -> None:
+    content = shared_service.get("/risk/conversion?worlds=99&rho=0.1").json()
+    drawn = shared_service.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == content
     assert checked_charts(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
     operators = [
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))
     ]
-    compared = shared.post("/risk/comparisons", {"operators": operators}, "analyst").json()
+    compared = shared_service.post("/risk/comparisons", {"operators": operators}, "analyst").json()
     assert compared["operators"] == [
-        shared.post("/risk/operators", operator, "analyst").json() for operator in operators
+        shared_service.post("/risk/operators", operator, "analyst").json() for operator in operators
     ]
     least = min(compared["operators"], key=lambda operator: operator["entropy"]["loss"])["operator"]
     assert checked_charts(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
     basket = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
-    breaches = shared.post("/risk/baskets", {**basket, "charts": True}).json()
-    assert without_charts(breaches) == shared.post("/risk/baskets", basket).json()
+    breaches = shared_service.post("/risk/baskets", {**basket, "charts": True}).json()
+    assert without_charts(breaches) == shared_service.post("/risk/baskets", basket).json()
     checked_charts(breaches, "breaches")
 
 
 @pytest.mark.parametrize("operators", [[], "x", [{"operator": "none"}]])
-def test_comparison_needs_operators(shared: House, operators: Any) -> None:
-    assert shared.post("/risk/comparisons", {"operators": operators}).status_code == 422
+def test_comparison_needs_operators(shared_service: RunningService, operators: Any) -> None:
+    assert shared_service.post("/risk/comparisons", {"operators": operators}).status_code == 422

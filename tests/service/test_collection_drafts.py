@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from service.test_remote import connect_to
 from starlette.testclient import TestClient
-from support.service import QUIET, House, house
+from support.service import QUIET, RunningService, run_service
 
 import tidegate as tg
 from tidegate.errors import PolicyLoosened, StalePolicy, Unsupported
@@ -57,7 +57,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def serve_file(file: Path) -> Iterator[House]:
+def serve_file(file: Path) -> Iterator[RunningService]:
     """One of the processes that serve a file."""
     datasets = ServedDatasets.from_files([str(file)])
     app = create_app(QUIET, datasets)
@@ -65,7 +65,7 @@ def serve_file(file: Path) -> Iterator[House]:
     tokens = {role: make_token(stored_tokens, role=role, name=role, dataset="shop")[0] for role in (OWNER, ANALYST)}
     tokens[RESPONDENT] = make_token(stored_tokens, role=RESPONDENT, name="rosa", dataset="shop", record="1")[0]
     with TestClient(app, base_url="http://127.0.0.1") as client:
-        yield House(client, app, datasets, tokens)
+        yield RunningService(client, app, datasets, tokens)
 
 
 def visitors(policy: Any, **more: Any) -> Collection:
@@ -148,10 +148,10 @@ def test_adviser_lists_the_available_attributes(file: Path) -> None:
     }, "neither a key nor what has one value"
 
 
-def test_policy_without_a_file_accepts_no_collection(served: House) -> None:
-    response = served.post("/data/people/collections", {**WANTED})
+def test_policy_without_a_file_accepts_no_collection(fresh_service: RunningService) -> None:
+    response = fresh_service.post("/data/people/collections", {**WANTED})
     assert (response.status_code, "no policy file" in response.json()["error"]["what"]) == (422, True)
-    assert served.get("/data/people/collections").json()["may_add"] is False
+    assert fresh_service.get("/data/people/collections").json()["may_add"] is False
 
 
 def test_promise_refused_by_the_ledger_leaves_the_file_unchanged(file: Path) -> None:
@@ -245,7 +245,7 @@ for number in range(8):
 def test_concurrent_additions_are_both_saved(file: Path) -> None:
     at_work = [subprocess.Popen([sys.executable, "-c", ADDING, str(file), word]) for word in ("a", "b")]
     while any(item.poll() is None for item in at_work):
-        read_policy(file)  # whoever reads meanwhile reads a whole policy
+        read_policy(file)  # a concurrent reader reads a complete policy
     assert [item.returncode for item in at_work] == [0, 0]
     names = {f"{word}{number}" for word in "ab" for number in range(8)}
     assert set(read_policy(file).collections) == names | {"shoppers"}
@@ -354,9 +354,9 @@ def test_estimate_is_computed_once_until_a_report_is_counted(file: Path, monkeyp
     survey, computed = dataset.survey("shoppers"), []
     compute = type(survey).distribution
 
-    def counting(*given: Any, **options: Any) -> Any:
+    def counting(*args: Any, **options: Any) -> Any:
         computed.append(1)
-        return compute(*given, **options)
+        return compute(*args, **options)
 
     monkeypatch.setattr(type(survey), "distribution", counting)
     for reports in (1, 2):
@@ -387,5 +387,5 @@ def test_broken_collection_does_not_hide_the_others(file: Path) -> None:
 
 
 def test_data_set_from_a_session_has_no_policy_file(tmp_path: Path) -> None:
-    with house(str(tmp_path / "l.ledger")) as running:
+    with run_service(str(tmp_path / "l.ledger")) as running:
         assert running.datasets["people"].file is None

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from support.service import faster, house
+from support.service import quiet_settings, run_service
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tidegate.service.header_limits import LONGEST, HeaderLimits
@@ -38,7 +38,7 @@ async def answer_slowly(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def answer_at_length(scope: Any, receive: Any, send: Any) -> None:
-    """Sends until it is told that nobody reads."""
+    """Send until the server closes the connection."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for _ in range(2_000):
         await send({"type": "http.response.body", "body": b"a" * 65_536, "more_body": True})
@@ -228,8 +228,8 @@ def test_new_connection_is_refused_if_all_others_are_busy(hasty_and_slow: int) -
 
 
 def test_late_body_ends_the_connection(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.5)) as served:
-        for port in serving(Hasty, served.app):
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(patience=0.5)) as service:
+        for port in serving(Hasty, service.app):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
                 line.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
                 said = b""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.service import SECRET, House, faster, house
+from support.service import SECRET, RunningService, quiet_settings, run_service
 
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
@@ -21,7 +21,7 @@ from tidegate.service.datasets import ServedDataset
 from tidegate.service.middleware import CONTENT, is_deeper
 
 ASKED = {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1}
-TYPED = "TYPED-9c44"  # what somebody sends by mistake: it must not come back or be written anywhere
+TYPED = "TYPED-9c44"  # sent by mistake: it must not be returned or stored
 
 
 def in_shape(response: Any, status: int, code: str) -> None:
@@ -30,30 +30,32 @@ def in_shape(response: Any, status: int, code: str) -> None:
     assert SECRET not in response.text
 
 
-def raw(house: House, body: bytes, path: str = "/data/people/answers", kind: str = "application/json") -> Any:
-    return house.post(path, content=body, headers={"Content-Type": kind})
+def raw(
+    service: RunningService, body: bytes, path: str = "/data/people/answers", kind: str = "application/json"
+) -> Any:
+    return service.post(path, content=body, headers={"Content-Type": kind})
 
 
-def test_too_large_body_is_refused_before_it_is_read(shared: House) -> None:
-    in_shape(raw(shared, b"[" + b" " * 70_000 + b"]"), 413, "too-large")
+def test_too_large_body_is_refused_before_it_is_read(shared_service: RunningService) -> None:
+    in_shape(raw(shared_service, b"[" + b" " * 70_000 + b"]"), 413, "too-large")
     announced = {"Content-Length": str(10**12)}
-    in_shape(shared.post("/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
+    in_shape(shared_service.post("/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
 
 
-def test_too_large_body_without_a_length_is_refused(shared: House) -> None:
+def test_too_large_body_without_a_length_is_refused(shared_service: RunningService) -> None:
     def parts() -> Any:
         for _ in range(100):
             yield b" " * 10_000
 
-    in_shape(shared.post("/data/people/answers", content=parts()), 413, "too-large")
+    in_shape(shared_service.post("/data/people/answers", content=parts()), 413, "too-large")
 
 
 @pytest.mark.parametrize("opens", ["[", '{"a":', '[{"a":'])
-def test_deep_json_is_refused(shared: House, opens: str) -> None:
+def test_deep_json_is_refused(shared_service: RunningService, opens: str) -> None:
     for item in (33, 5_000):
-        in_shape(raw(shared, (opens * item).encode()), 422, "unsupported")
+        in_shape(raw(shared_service, (opens * item).encode()), 422, "unsupported")
     deep = (opens * 20_000).encode()
-    in_shape(raw(shared, deep, "/data/people/collections/shoppers/reports"), 422, "unsupported")
+    in_shape(raw(shared_service, deep, "/data/people/collections/shoppers/reports"), 422, "unsupported")
 
 
 def test_brackets_in_text_are_not_depth() -> None:
@@ -133,14 +135,14 @@ def reference_depth(body: bytes) -> int:
     return deepest
 
 
-def test_anonymous_body_does_not_block_the_service(shared: House) -> None:
+def test_anonymous_body_does_not_block_the_service(shared_service: RunningService) -> None:
     began = time.process_time()
     for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
-        raw(shared, ATTACK, path)
+        raw(shared_service, ATTACK, path)
     usual = time.process_time() - began
     began = time.process_time()
     for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
-        raw(shared, b'"' + b"a" * len(ATTACK) + b'"', path)
+        raw(shared_service, b'"' + b"a" * len(ATTACK) + b'"', path)
     assert usual < 20 * max(time.process_time() - began, 0.02), "a body of brackets costs what a body of letters costs"
 
 
@@ -168,8 +170,8 @@ def test_anonymous_body_does_not_block_the_service(shared: House) -> None:
         b'{"questions": [{"ask": "mean", "column": "\\ud800"}], "epsilon": 1}',
     ],
 )
-def test_malformed_input_is_refused_without_being_quoted(shared: House, body: bytes) -> None:
-    result = raw(shared, body)
+def test_malformed_input_is_refused_without_being_quoted(shared_service: RunningService, body: bytes) -> None:
+    result = raw(shared_service, body)
     assert result.status_code == 422, result.text
     assert TYPED not in result.text
     assert result.json()["error"]["do"]
@@ -193,29 +195,34 @@ def test_malformed_input_is_refused_without_being_quoted(shared: House, body: by
         "/static/../../etc/passwd",
     ],
 )
-def test_path_traversal_is_refused(shared: House, path: str) -> None:
-    response = shared.client.get(path, headers=shared.as_role("analyst"))
+def test_path_traversal_is_refused(shared_service: RunningService, path: str) -> None:
+    response = shared_service.client.get(path, headers=shared_service.as_role("analyst"))
     assert response.status_code in (403, 404, 405, 422), response.text
     assert "root:" not in response.text
     assert "set-cookie" not in response.headers
 
 
-def test_unsupported_methods_return_an_error_in_the_usual_shape(shared: House) -> None:
+def test_unsupported_methods_return_an_error_in_the_usual_shape(shared_service: RunningService) -> None:
     for method in ("PUT", "PATCH", "TRACE", "HEAD", "OPTIONS", "BREW"):
-        response = shared.call(method, "/data/people", "owner")
+        response = shared_service.call(method, "/data/people", "owner")
         assert response.status_code == 405
         assert response.headers["allow"] == "GET"
 
 
-def test_header_floods_are_refused(shared: House) -> None:
+def test_header_floods_are_refused(shared_service: RunningService) -> None:
     headers = {f"X-{n}": "1" for n in range(80)}
-    in_shape(shared.get("/health", headers=headers), 413, "too-large")
-    in_shape(shared.get("/health", headers={"X-Long": "a" * 20_000}), 413, "too-large")
-    in_shape(shared.get("/health?" + "a" * 20_000), 413, "too-large")
+    in_shape(shared_service.get("/health", headers=headers), 413, "too-large")
+    in_shape(shared_service.get("/health", headers={"X-Long": "a" * 20_000}), 413, "too-large")
+    in_shape(shared_service.get("/health?" + "a" * 20_000), 413, "too-large")
 
 
-def test_every_response_has_the_security_headers(shared: House) -> None:
-    for item in (shared.get("/health"), shared.get("/nowhere"), raw(shared, b"{"), shared.get("/me", "public")):
+def test_every_response_has_the_security_headers(shared_service: RunningService) -> None:
+    for item in (
+        shared_service.get("/health"),
+        shared_service.get("/nowhere"),
+        raw(shared_service, b"{"),
+        shared_service.get("/me", "public"),
+    ):
         assert item.headers["content-security-policy"] == CONTENT
         assert item.headers["x-content-type-options"] == "nosniff"
         assert item.headers["cache-control"] == "no-store"
@@ -226,31 +233,33 @@ def test_every_response_has_the_security_headers(shared: House) -> None:
     assert "http" not in CONTENT
 
 
-def test_stored_script_is_returned_as_json_only(served: House) -> None:
+def test_stored_script_is_returned_as_json_only(fresh_service: RunningService) -> None:
     name = "<script>alert(1)</script>"
-    assert served.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
-    listed = served.get("/tokens")
+    assert fresh_service.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
+    listed = fresh_service.get("/tokens")
     assert listed.headers["content-type"] == "application/json"
     assert name in [token["name"] for token in listed.json()["tokens"]]
 
 
-def test_replayed_reports_count_once(served: House) -> None:
+def test_replayed_reports_count_once(fresh_service: RunningService) -> None:
     path = "/data/people/collections/shoppers"
-    survey = served.datasets["people"].survey("shoppers")
+    survey = fresh_service.datasets["people"].survey("shoppers")
     report = survey.client().randomize({"age": 30, "town": "Aby"})
-    first = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
-    again = served.post(f"{path}/reports", {"reports": [report]}, "public").json()
-    mixed = served.post(f"{path}/reports", {"reports": [report, report, {**report, "id": "f" * 32}]}, "public").json()
+    first = fresh_service.post(f"{path}/reports", {"reports": [report]}, "public").json()
+    again = fresh_service.post(f"{path}/reports", {"reports": [report]}, "public").json()
+    mixed = fresh_service.post(
+        f"{path}/reports", {"reports": [report, report, {**report, "id": "f" * 32}]}, "public"
+    ).json()
     assert (first["accepted"], again["again"]) == (1, True)
     assert (mixed["accepted"], [index for index, _ in mixed["reasons"]]) == (1, [0, 1])
     survey.close()
-    assert served.get(f"{path}/state").json()["reports"] == 2
+    assert fresh_service.get(f"{path}/state").json()["reports"] == 2
 
 
 def test_endless_body_is_refused(tmp_path: Path) -> None:
     import asyncio
 
-    with house(str(tmp_path / "all.ledger"), settings=faster(patience=0.05)) as served:
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(patience=0.05)) as service:
         sent: list[Any] = []
 
         async def receive() -> Any:
@@ -268,27 +277,27 @@ def test_endless_body_is_refused(tmp_path: Path) -> None:
             "client": None,
         }
         with ThreadPoolExecutor(1) as own:  # a browser's driver may run a loop in this thread
-            own.submit(asyncio.run, served.app(scope, receive, send)).result()
+            own.submit(asyncio.run, service.app(scope, receive, send)).result()
         assert sent[0]["status"] == 413
 
 
-# Nothing private is told anywhere
+# Nothing private is reported anywhere
 
 
-def hostile_run(served: House) -> list[str]:
+def hostile_run(service: RunningService) -> list[str]:
     """Make everything go wrong at once, with markers as private values; return every text of the responses."""
     base, marked = "/data/people", f"{SECRET}0007"
     texts = []
     for body in (TYPED, [TYPED], {"sql": TYPED, "epsilon": 1}, {"sql": f"SELECT {TYPED} FROM people", TYPED: 1}):
-        texts.append(served.post(f"{base}/answers", body).text)
-    texts.append(served.post(f"{base}/desks/hq/requests", {"keys": [marked]}, "analyst").text)
-    texts.append(served.post(f"{base}/desks/hq/status", {"key": f"{SECRET}0011"}, "respondent").text)
-    texts.append(served.post(f"{base}/desks/hq/withdrawals", {"key": f"{SECRET}0011"}).text)
-    texts.append(served.post(f"{base}/collections/shoppers/reports", {"reports": [{"id": TYPED}]}, "public").text)
-    texts.append(served.get(f"{base}/{TYPED}").text)
-    texts.append(served.get(f"/data/{TYPED}", "analyst").text)
-    texts.append(served.client.get("/me", headers={"Authorization": f"Bearer {TYPED}"}).text)
-    texts.append(served.client.get("/me", headers={"Cookie": f"tidegate={TYPED}"}).text)
+        texts.append(service.post(f"{base}/answers", body).text)
+    texts.append(service.post(f"{base}/desks/hq/requests", {"keys": [marked]}, "analyst").text)
+    texts.append(service.post(f"{base}/desks/hq/status", {"key": f"{SECRET}0011"}, "respondent").text)
+    texts.append(service.post(f"{base}/desks/hq/withdrawals", {"key": f"{SECRET}0011"}).text)
+    texts.append(service.post(f"{base}/collections/shoppers/reports", {"reports": [{"id": TYPED}]}, "public").text)
+    texts.append(service.get(f"{base}/{TYPED}").text)
+    texts.append(service.get(f"/data/{TYPED}", "analyst").text)
+    texts.append(service.client.get("/me", headers={"Authorization": f"Bearer {TYPED}"}).text)
+    texts.append(service.client.get("/me", headers={"Cookie": f"tidegate={TYPED}"}).text)
     return texts
 
 
@@ -299,20 +308,20 @@ def test_logs_and_errors_contain_no_private_value(
     handlers, level = list(logging.root.handlers), logging.root.level
     logs.to_stream(stream)
     try:
-        with house(str(tmp_path / "all.ledger")) as served:
-            texts = hostile_run(served)
+        with run_service(str(tmp_path / "all.ledger")) as service:
+            texts = hostile_run(service)
             monkeypatch.setattr(ServedDataset, "desk", broken)
             for role in ("owner", "respondent"):
-                response = served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
+                response = service.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
                 in_shape(response, 500, "defect")
                 texts.append(response.text)
             monkeypatch.setattr(ServedDataset, "desk", unreadable)
             in_shape(
-                served.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
+                service.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
                 503,
                 "source-unreadable",
             )
-            metrics = served.get("/metrics").text
+            metrics = service.get("/metrics").text
     finally:
         logging.root.handlers = handlers
         logging.root.setLevel(level)
@@ -324,7 +333,7 @@ def test_logs_and_errors_contain_no_private_value(
     for text in (*texts, stream.getvalue(), said.out, said.err, metrics):
         assert SECRET not in text
         assert TYPED not in text
-    assert all(token not in stream.getvalue() for token in served.tokens.values())
+    assert all(token not in stream.getvalue() for token in service.tokens.values())
 
 
 def broken(self: Any, promise: str) -> Any:
@@ -352,21 +361,23 @@ def test_other_loggers_are_logged_without_their_messages() -> None:
     assert TYPED in traceback.format_exception_only(ValueError(TYPED))[0], "the marker would be found"
 
 
-def test_only_an_owner_sees_the_location_of_a_missing_source(shared: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_an_owner_sees_the_location_of_a_missing_source(
+    shared_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ServedDataset, "desk", unreadable)
     body = {"key": f"{SECRET}0007"}
-    assert "/private/" in shared.post("/data/people/desks/hq/status", body, "owner").text
-    assert "/private/" not in shared.post("/data/people/desks/hq/status", body, "respondent").text
+    assert "/private/" in shared_service.post("/data/people/desks/hq/status", body, "owner").text
+    assert "/private/" not in shared_service.post("/data/people/desks/hq/status", body, "respondent").text
 
 
-def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared: House) -> None:
-    response = shared.client.post(
+def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared_service: RunningService) -> None:
+    response = shared_service.client.post(
         "/data/people/desks/hq/status",
         content=b'{"key": "\\ud800"}',
-        headers={**shared.as_role("owner"), "Content-Type": "application/json"},
+        headers={**shared_service.as_role("owner"), "Content-Type": "application/json"},
     )
     assert response.status_code < 500
 
 
-def test_telemetry_is_off(shared: House) -> None:
-    assert not any(shared.app._telemetry.values())
+def test_telemetry_is_off(shared_service: RunningService) -> None:
+    assert not any(shared_service.app._telemetry.values())

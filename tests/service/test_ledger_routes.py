@@ -4,61 +4,65 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.service import House
+from support.service import RunningService
 
 from tidegate.ledger import verify_export
 
 
-def ask(house: House, *prices: str, data: str = "people") -> None:
+def ask(service: RunningService, *prices: str, data: str = "people") -> None:
     for price in prices:
         body = {"questions": [{"ask": "count"}], "epsilon": price}
-        assert house.post(f"/data/{data}/answers", body).status_code == 200
+        assert service.post(f"/data/{data}/answers", body).status_code == 200
 
 
-def test_totals_match_the_entries_exactly(served: House) -> None:
-    ask(served, "0.1", "0.2")
-    (content,) = [account for account in served.get("/ledger").json()["accounts"] if account["account"] == "people"]
+def test_totals_match_the_entries_exactly(fresh_service: RunningService) -> None:
+    ask(fresh_service, "0.1", "0.2")
+    (content,) = [
+        account for account in fresh_service.get("/ledger").json()["accounts"] if account["account"] == "people"
+    ]
     assert (content["spent"], content["left"], content["ceiling"]) == ("0.3", "999.7", "1000")
 
 
-def test_entries_are_paged_and_described_independently_of_the_page(served: House) -> None:
-    ask(served, "0.1", "0.2", "0.3")
-    ask(served, "0.1", data="others")
-    whole = served.get("/ledger/entries").json()
+def test_entries_are_paged_and_described_independently_of_the_page(fresh_service: RunningService) -> None:
+    ask(fresh_service, "0.1", "0.2", "0.3")
+    ask(fresh_service, "0.1", data="others")
+    whole = fresh_service.get("/ledger/entries").json()
     assert whole["next"] is None
     pages, after = [], 0
     while after is not None:
-        page = served.get(f"/ledger/entries?limit=1&after={after}").json()
+        page = fresh_service.get(f"/ledger/entries?limit=1&after={after}").json()
         pages, after = pages + page["entries"], page["next"]
     assert pages == whole["entries"]
     assert [item["number"] for item in pages] == list(range(1, len(pages) + 1))
     charged = [item["says"] for item in pages if item["kind"] == "charge" and item["account"] == "people"]
     assert charged[1] == "olga queried the number of rows: 0.2 charged, 0.3 of 1,000 spent."
-    newest = served.get("/ledger/entries?newest=true&limit=2").json()["entries"]
+    newest = fresh_service.get("/ledger/entries?newest=true&limit=2").json()["entries"]
     assert [item["number"] for item in newest] == [len(pages), len(pages) - 1]
-    only = served.get("/ledger/entries?dataset=others").json()["entries"]
+    only = fresh_service.get("/ledger/entries?dataset=others").json()["entries"]
     assert {item["account"] for item in only} == {"others"}
 
 
-def test_ledger_verifies_and_contains_a_noted_head(served: House) -> None:
-    ask(served, "0.1")
-    head = served.get("/ledger").json()["head"]
-    ask(served, "0.2")
-    content = served.get(f"/ledger/verification?head={head}").json()
+def test_ledger_verifies_and_contains_a_noted_head(fresh_service: RunningService) -> None:
+    ask(fresh_service, "0.1")
+    head = fresh_service.get("/ledger").json()["head"]
+    ask(fresh_service, "0.2")
+    content = fresh_service.get(f"/ledger/verification?head={head}").json()
     assert (content["holds"], content["spent"]["people"], content["problems"]) == (True, "0.3", [])
-    strange = served.get(f"/ledger/verification?head={'0' * 63}1").json()
+    strange = fresh_service.get(f"/ledger/verification?head={'0' * 63}1").json()
     assert not strange["holds"]
 
 
-def test_export_of_one_data_set_verifies_and_changes_are_detected(served: House, tmp_path: Path) -> None:
+def test_export_of_one_data_set_verifies_and_changes_are_detected(
+    fresh_service: RunningService, tmp_path: Path
+) -> None:
     for number in range(2):
-        assert served.post(
+        assert fresh_service.post(
             "/data/others/answers", {"sql": "SELECT COUNT(*) FROM others", "epsilon": 0.01 + number / 100}
         )
-    served.tokens["olaf"] = served.post("/tokens", {"role": "owner", "name": "olaf", "dataset": "others"}).json()[
-        "token"
-    ]
-    content = served.get("/ledger/export", "olaf").content
+    fresh_service.tokens["olaf"] = fresh_service.post(
+        "/tokens", {"role": "owner", "name": "olaf", "dataset": "others"}
+    ).json()["token"]
+    content = fresh_service.get("/ledger/export", "olaf").content
     file = tmp_path / "others.jsonl"
     file.write_bytes(content)
     verdict = verify_export(file)
@@ -74,24 +78,24 @@ def test_export_of_one_data_set_verifies_and_changes_are_detected(served: House,
             assert verify_export(file).problems
 
 
-def test_export_verifies_elsewhere(served: House, tmp_path: Path) -> None:
-    ask(served, "0.1")
-    served.get("/data/people/collections/shoppers")
+def test_export_verifies_elsewhere(fresh_service: RunningService, tmp_path: Path) -> None:
+    ask(fresh_service, "0.1")
+    fresh_service.get("/data/people/collections/shoppers")
     file = tmp_path / "ledger.jsonl"
-    file.write_bytes(served.get("/ledger/export").content)
+    file.write_bytes(fresh_service.get("/ledger/export").content)
     verdict = verify_export(file)
     assert verdict.problems == []
-    assert verdict.head == served.get("/ledger").json()["head"]
+    assert verdict.head == fresh_service.get("/ledger").json()["head"]
 
 
-def test_unusual_user_names_have_separate_histories(served: House) -> None:
+def test_unusual_user_names_have_separate_histories(fresh_service: RunningService) -> None:
     strange = ['ana"', '","who":"ana', "%", "an_", "<script>alert(1)</script>"]
     for number, name in enumerate(strange, start=1):
-        content = served.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
-        served.tokens[name] = content["token"]
+        content = fresh_service.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
+        fresh_service.tokens[name] = content["token"]
         body = {"questions": [{"ask": "count"}], "epsilon": f"0.0{number}"}
-        assert served.post("/data/people/answers", body, name).status_code == 200
+        assert fresh_service.post("/data/people/answers", body, name).status_code == 200
     for number, name in enumerate(strange, start=1):
-        mine = served.get("/data/people/history", name).json()["questions"]
+        mine = fresh_service.get("/data/people/history", name).json()["questions"]
         assert [item["cost"] for item in mine] == [f"0.0{number}"]
-    assert served.get("/data/people/history", "analyst").json()["questions"] == []
+    assert fresh_service.get("/data/people/history", "analyst").json()["questions"] == []

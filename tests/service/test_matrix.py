@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.service import SECRET, House
+from support.service import SECRET, RunningService
 
 from tidegate.service.access.guard import GuardedRoute
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
@@ -52,7 +52,7 @@ FILES = {"/static/{file}": "ink.css", "/client/{file}": "form.js", "/client/oper
 
 def address(rule: Rule, **other: str) -> str:
     places = {**PLACES, "file": FILES.get(rule.path, ""), **other}
-    path = re.sub(r"{(\w+)}", lambda found: places[found[1]], rule.path)
+    path = re.sub(r"{(\w+)}", lambda match: places[match[1]], rule.path)
     return path + QUERIES.get(path.rpartition("/")[2], "")
 
 
@@ -62,16 +62,16 @@ def body(rule: Rule) -> Any:
     return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
 
 
-def call(house: House, rule: Rule, role: str, **other: str) -> Any:
-    return house.call(rule.method, address(rule, **other), role, json=body(rule), follow_redirects=False)
+def call(service: RunningService, rule: Rule, role: str, **other: str) -> Any:
+    return service.call(rule.method, address(rule, **other), role, json=body(rule), follow_redirects=False)
 
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.method} {rule.path}")
-def test_address_is_open_only_to_the_roles_in_the_table(shared: House, rule: Rule, role: str) -> None:
-    result = call(shared, rule, role)
+def test_address_is_open_only_to_the_roles_in_the_table(shared_service: RunningService, rule: Rule, role: str) -> None:
+    result = call(shared_service, rule, role)
     if role in rule.roles:
-        wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is made up
+        wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is fake
         assert (result.status_code == 401) == wrong_sign_in, result.text
         assert result.status_code not in (403, 405), result.text
         assert result.status_code < 500
@@ -82,14 +82,14 @@ def test_address_is_open_only_to_the_roles_in_the_table(shared: House, rule: Rul
 
 @pytest.mark.parametrize("role", [ANALYST, RESPONDENT])
 @pytest.mark.parametrize("rule", [r for r in RULES if "{name}" in r.path], ids=lambda r: f"{r.method} {r.path}")
-def test_token_of_one_data_set_cannot_access_another(shared: House, rule: Rule, role: str) -> None:
+def test_token_of_one_data_set_cannot_access_another(shared_service: RunningService, rule: Rule, role: str) -> None:
     for name in ("others", "nowhere"):
-        assert call(shared, rule, role, name=name).status_code == 403, "whether it exists or not"
+        assert call(shared_service, rule, role, name=name).status_code == 403, "whether it exists or not"
 
 
-def test_invalid_token_is_refused_even_on_public_routes(shared: House) -> None:
+def test_invalid_token_is_refused_even_on_public_routes(shared_service: RunningService) -> None:
     for rule in RULES:
-        result = shared.client.request(
+        result = shared_service.client.request(
             rule.method,
             address(rule),
             json=body(rule),
@@ -99,10 +99,10 @@ def test_invalid_token_is_refused_even_on_public_routes(shared: House) -> None:
         assert result.status_code == 401
 
 
-def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared: House) -> None:
-    addresses = {(method, route.path) for route in guarded_routes(shared.app) for method in route.methods}
+def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared_service: RunningService) -> None:
+    addresses = {(method, route.path) for route in guarded_routes(shared_service.app) for method in route.methods}
     assert addresses == set(TABLE)
-    described = shared.client.get("/openapi.json").json()["paths"]
+    described = shared_service.client.get("/openapi.json").json()["paths"]
     result = {(method.upper(), path) for path, of in described.items() for method in of}
     assert result == {key for key, rule in TABLE.items() if rule.tag != "pages"}
 
@@ -117,49 +117,51 @@ def test_documentation_shows_the_table_of_permissions() -> None:
 
 
 @pytest.mark.parametrize("key", EXAMPLES, ids=lambda key: " ".join(key))
-def test_example_has_the_fields_of_a_real_response(shared: House, key: tuple[str, str]) -> None:
-    body_values = {"job": shared.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
-    shared.post("/data/people/answers", BODIES["answers"])
-    shared.post("/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
-    content = call(shared, TABLE[key], OWNER, **body_values).json()
+def test_example_has_the_fields_of_a_real_response(shared_service: RunningService, key: tuple[str, str]) -> None:
+    body_values = {"job": shared_service.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
+    shared_service.post("/data/people/answers", BODIES["answers"])
+    shared_service.post("/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
+    content = call(shared_service, TABLE[key], OWNER, **body_values).json()
     assert set(EXAMPLES[key]) == set(content)
     for name, part in EXAMPLES[key].items():
         if isinstance(part, list) and part and isinstance(part[0], dict) and content[name] and name not in FREE:
             assert set(part[0]) == set(content[name][0])
-    described = shared.client.get("/openapi.json").json()["paths"][key[1]][key[0].lower()]
+    described = shared_service.client.get("/openapi.json").json()["paths"][key[1]][key[0].lower()]
     assert any(
         "example" in response.get("content", {}).get("application/json", {})
         for response in described["responses"].values()
     )
 
 
-def test_respondent_can_access_only_their_own_record(served: House) -> None:
+def test_respondent_can_access_only_their_own_record(fresh_service: RunningService) -> None:
     base = "/data/people/desks/hq"
     for path, body in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
-        assert served.post(f"{base}/{path}", body, RESPONDENT).status_code == 403
+        assert fresh_service.post(f"{base}/{path}", body, RESPONDENT).status_code == 403
     two = {"keys": [f"{SECRET}0007", f"{SECRET}0008"]}
-    assert served.post(f"{base}/requests", two, RESPONDENT).status_code == 403
-    content = served.post(f"{base}/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT).json()
+    assert fresh_service.post(f"{base}/requests", two, RESPONDENT).status_code == 403
+    content = fresh_service.post(f"{base}/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT).json()
     assert content["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
-def test_owner_of_one_data_set_has_no_access_to_others(served: House) -> None:
-    token = served.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
-    served.tokens["otto"] = token
-    served.post("/data/people/answers", BODIES["answers"])
-    assert [dataset["name"] for dataset in served.get("/data", "otto").json()["datasets"]] == ["others"]
-    assert served.get("/data/people", "otto").status_code == 403
-    assert {dataset["account"] for dataset in served.get("/ledger/entries", "otto").json()["entries"]} == {"others"}
-    assert served.get("/ledger/entries?dataset=people", "otto").status_code == 403
-    exported = served.get("/ledger/export", "otto")
+def test_owner_of_one_data_set_has_no_access_to_others(fresh_service: RunningService) -> None:
+    token = fresh_service.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
+    fresh_service.tokens["otto"] = token
+    fresh_service.post("/data/people/answers", BODIES["answers"])
+    assert [dataset["name"] for dataset in fresh_service.get("/data", "otto").json()["datasets"]] == ["others"]
+    assert fresh_service.get("/data/people", "otto").status_code == 403
+    assert {dataset["account"] for dataset in fresh_service.get("/ledger/entries", "otto").json()["entries"]} == {
+        "others"
+    }
+    assert fresh_service.get("/ledger/entries?dataset=people", "otto").status_code == 403
+    exported = fresh_service.get("/ledger/export", "otto")
     assert exported.status_code == 200
     lines = [json.loads(line) for line in exported.text.splitlines()]
     assert lines[0] == {"tidegate-ledger": 1, "dataset": "others"}
     assert {line["account"] for line in lines[1:] if "account" in line} == {"others"}
     assert "people" not in exported.text
-    assert [dataset["name"] for dataset in served.get("/tokens", "otto").json()["tokens"]] == ["otto"]
-    assert served.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
-    assert served.call("DELETE", f"/tokens/{served.tokens[OWNER][3:19]}", "otto").status_code == 404
+    assert [dataset["name"] for dataset in fresh_service.get("/tokens", "otto").json()["tokens"]] == ["otto"]
+    assert fresh_service.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
+    assert fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[OWNER][3:19]}", "otto").status_code == 404
 
 
 def guarded_routes(app: Any) -> list[GuardedRoute]:

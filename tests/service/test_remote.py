@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.service import SECRET, TOWNS, House, faster, house, policy
+from support.service import SECRET, TOWNS, RunningService, policy, quiet_settings, run_service
 
 import tidegate as tg
 from tidegate import errors
@@ -36,8 +36,8 @@ from tidegate.web.snippets.synthesize import download_code
 class Inside(httpx.BaseTransport):
     """A transport to a service in this process."""
 
-    def __init__(self, served: House) -> None:
-        self._served, self.sent = served, []  # type: ignore[var-annotated]
+    def __init__(self, service: RunningService) -> None:
+        self._served, self.sent = service, []  # type: ignore[var-annotated]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         body = request.read()
@@ -50,19 +50,19 @@ class Inside(httpx.BaseTransport):
 
 
 @contextmanager
-def connect_to(served: House, role: str, dataset: str = "") -> Iterator[RemoteSession]:
-    token = served.tokens.get(role, "")
-    with tg.connect("http://127.0.0.1", token, dataset=dataset, transport=Inside(served)) as remote:
+def connect_to(fresh_service: RunningService, role: str, dataset: str = "") -> Iterator[RemoteSession]:
+    token = fresh_service.tokens.get(role, "")
+    with tg.connect("http://127.0.0.1", token, dataset=dataset, transport=Inside(fresh_service)) as remote:
         yield remote
 
 
-def test_remote_answer_equals_the_local_one(served: House) -> None:
-    with connect_to(served, "analyst") as remote:
+def test_remote_answer_equals_the_local_one(fresh_service: RunningService) -> None:
+    with connect_to(fresh_service, "analyst") as remote:
         assert remote.dataset == "people"
         query = tg.count().by("town").where(tg.col("age") >= 30)
         before = remote.preview(query, epsilon=Fraction(1, 5))
         result = remote.answer(query, epsilon=Fraction(1, 5))
-        local = served.datasets["people"].session.answer(query, epsilon="0.2")
+        local = fresh_service.datasets["people"].session.answer(query, epsilon="0.2")
         assert isinstance(result, tg.Answer)
         assert (result.rows(), result.entry, result.value.tolist()) == (
             local.rows(),
@@ -78,7 +78,10 @@ def test_remote_answer_equals_the_local_one(served: House) -> None:
 
 
 def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), share="0.5") as served, connect_to(served, "analyst") as remote:
+    with (
+        run_service(str(tmp_path / "all.ledger"), share="0.5") as service,
+        connect_to(service, "analyst") as remote,
+    ):
         with pytest.raises(BudgetExceeded) as refused:
             remote.answer(tg.count(), epsilon=1)
         assert refused.value.facts["share"] == "0.5"
@@ -93,9 +96,9 @@ def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> 
             remote.synthesize(epsilon=1)
         with pytest.raises(NotAllowed):
             remote.release("hq").request("7")
-    with house(str(tmp_path / "other.ledger")) as served:
-        served.tokens["eve"] = "tg_" + "0" * 16 + "_" + "a" * 43
-        with connect_to(served, "eve") as remote, pytest.raises(NotSignedIn):
+    with run_service(str(tmp_path / "other.ledger")) as service:
+        service.tokens["eve"] = "tg_" + "0" * 16 + "_" + "a" * 43
+        with connect_to(service, "eve") as remote, pytest.raises(NotSignedIn):
             remote.describe()
 
 
@@ -108,8 +111,11 @@ def test_every_error_class_survives_the_response() -> None:
     assert type(error_of({"code": "from the future", "what": "w", "do": "d", "facts": {}})) is TidegateError
 
 
-def test_remote_desk_releases_records(served: House) -> None:
-    with connect_to(served, "owner", "people") as owner, connect_to(served, "respondent", "people") as rosa:
+def test_remote_desk_releases_records(fresh_service: RunningService) -> None:
+    with (
+        connect_to(fresh_service, "owner", "people") as owner,
+        connect_to(fresh_service, "respondent", "people") as rosa,
+    ):
         outcomes = owner.release().request_many([f"{SECRET}{n:04d}" for n in range(150)])
         left = [outcome for outcome in outcomes.values() if isinstance(outcome, Released)]
         records, cursor = owner.release("hq").released()
@@ -121,8 +127,8 @@ def test_remote_desk_releases_records(served: House) -> None:
         assert owner.release("hq").state()["waiting"] == len(outcomes) - len(left)
 
 
-def test_true_values_stay_on_the_client(served: House) -> None:
-    transport, chance = Inside(served), random.Random(3)
+def test_true_values_stay_on_the_client(fresh_service: RunningService) -> None:
+    transport, chance = Inside(fresh_service), random.Random(3)
     with tg.connect("http://127.0.0.1", transport=transport, dataset="people") as anybody:
         survey = anybody.collect("shoppers")
         reports = [survey.client().randomize({"age": 33, "town": chance.choice(TOWNS)}) for _ in range(100)]
@@ -131,16 +137,18 @@ def test_true_values_stay_on_the_client(served: House) -> None:
             survey.client(fingerprint="0" * 64)
     sent = b"".join(transport.sent)
     assert not any(town.encode() in sent for town in TOWNS)
-    served.datasets["people"].survey("shoppers").flush()
-    with connect_to(served, "analyst") as remote:
+    fresh_service.datasets["people"].survey("shoppers").flush()
+    with connect_to(fresh_service, "analyst") as remote:
         result = remote.collect().distribution("town")
         assert (result.reports, remote.collect().reports) == (100, 100)
         assert remote.collect().tree("town", by=["age"], strategy="randomized").reports == 100
 
 
-def test_reports_are_sent_in_parts_and_keep_their_order(served: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_sent_in_parts_and_keep_their_order(
+    fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tidegate.session.remote_survey.BATCH", 4)
-    with connect_to(served, "analyst") as remote:
+    with connect_to(fresh_service, "analyst") as remote:
         survey = remote.collect("shoppers")
         reports: list[Any] = [survey.client().randomize({"age": 20, "town": "Aby"}) for _ in range(10)]
         reports[7] = {"not": "a report"}
@@ -171,10 +179,10 @@ def test_unconfirmed_reports_do_not_count_as_received(body: Any) -> None:
 
 
 def test_synthesize_waits_for_the_job(tmp_path: Path) -> None:
-    settings = faster(run_jobs=True, job_beat=0.05)
+    settings = quiet_settings(run_jobs=True, job_beat=0.05)
     with (
-        house(str(tmp_path / "all.ledger"), settings=settings) as served,
-        connect_to(served, "owner", "people") as remote,
+        run_service(str(tmp_path / "all.ledger"), settings=settings) as service,
+        connect_to(service, "owner", "people") as remote,
     ):
         stages: list[str] = []
         tables = remote.synthesize(
@@ -191,10 +199,10 @@ def test_earlier_syntheses_are_listed_downloaded_free_and_compared_for_a_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tidegate.session.remote.PAGE", 2)  # so that three jobs are two pages
-    settings = faster(run_jobs=True, job_beat=0.05)
+    settings = quiet_settings(run_jobs=True, job_beat=0.05)
     with (
-        house(str(tmp_path / "all.ledger"), settings=settings) as served,
-        connect_to(served, "owner", "people") as remote,
+        run_service(str(tmp_path / "all.ledger"), settings=settings) as service,
+        connect_to(service, "owner", "people") as remote,
     ):
         assert remote.syntheses() == []
         first, *_ = [remote.synthesize(epsilon=epsilon, rows=30, progress=False) for epsilon in ("0.4", "0.3", "0.2")]
@@ -255,8 +263,8 @@ def test_client_times_out_and_does_not_retry() -> None:
 class Breaking(Inside):
     """A transport that fails the first times: before the service receives the request, or after it has responded."""
 
-    def __init__(self, served: House, *, times: int, heard: bool) -> None:
-        super().__init__(served)
+    def __init__(self, service: RunningService, *, times: int, heard: bool) -> None:
+        super().__init__(service)
         self.left, self._heard, self.keys = times, heard, []  # type: ignore[var-annotated]
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -277,15 +285,17 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidegate.session.http.PAUSES", (0.0, 0.0, 0.0))
 
 
-def connect_breaking(served: House, **how: Any) -> tuple[Breaking, RemoteSession]:
-    way = Breaking(served, **how)
-    return way, tg.connect("http://127.0.0.1", served.tokens["owner"], dataset="people", transport=way)
+def connect_breaking(service: RunningService, **how: Any) -> tuple[Breaking, RemoteSession]:
+    way = Breaking(service, **how)
+    return way, tg.connect("http://127.0.0.1", service.tokens["owner"], dataset="people", transport=way)
 
 
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.usefixtures("quick")
-def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: House, heard: bool) -> None:
-    way, remote = connect_breaking(served, times=3, heard=heard)
+def test_broken_request_is_retried_with_the_same_key_and_charged_once(
+    fresh_service: RunningService, heard: bool
+) -> None:
+    way, remote = connect_breaking(fresh_service, times=3, heard=heard)
     result = remote.answer(tg.count(), epsilon="0.5", key="k")
     assert way.keys == ["k"] * 4
     assert str(result.cost) == ("0" if heard else "0.5"), "the response that said so was lost"
@@ -294,16 +304,16 @@ def test_broken_request_is_retried_with_the_same_key_and_charged_once(served: Ho
 
 
 @pytest.mark.usefixtures("quick")
-def test_retries_are_limited(served: House) -> None:
-    way, remote = connect_breaking(served, times=99, heard=True)
+def test_retries_are_limited(fresh_service: RunningService) -> None:
+    way, remote = connect_breaking(fresh_service, times=99, heard=True)
     with pytest.raises(Unreachable, match="broke before the response arrived") as raised:
         remote.answer(tg.count(), epsilon="0.5", key="k")
     assert (len(way.keys), "same key" in raised.value.do) == (4, True)
 
 
 @pytest.mark.usefixtures("quick")
-def test_request_that_is_not_idempotent_is_not_retried(served: House) -> None:
-    way, remote = connect_breaking(served, times=1, heard=True)
+def test_request_that_is_not_idempotent_is_not_retried(fresh_service: RunningService) -> None:
+    way, remote = connect_breaking(fresh_service, times=1, heard=True)
     with pytest.raises(Unreachable):
         remote.release("hq").withdraw(f"{SECRET}0001")
     assert len(way.keys) == 1
@@ -311,12 +321,12 @@ def test_request_that_is_not_idempotent_is_not_retried(served: House) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_synthesis_whose_start_breaks_creates_one_job(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), settings=faster(run_jobs=True, job_beat=0.05)) as served:
-        way, remote = connect_breaking(served, times=2, heard=True)
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(run_jobs=True, job_beat=0.05)) as service:
+        way, remote = connect_breaking(service, times=2, heard=True)
         assert len(remote.synthesize(epsilon=1, rows=20)) == 1
         assert len(set(way.keys[:3])) == 1
         assert way.keys[0]
-        assert len(served.get("/data/people/syntheses").json()["syntheses"]) == 1
+        assert len(service.get("/data/people/syntheses").json()["syntheses"]) == 1
 
 
 def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,10 +335,10 @@ def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch:
             return True
 
     screens = [Screen(), Screen(), io.StringIO()]
-    settings = faster(run_jobs=True, job_beat=0.05)
+    settings = quiet_settings(run_jobs=True, job_beat=0.05)
     with (
-        house(str(tmp_path / "all.ledger"), settings=settings) as served,
-        connect_to(served, "owner", "people") as remote,
+        run_service(str(tmp_path / "all.ledger"), settings=settings) as service,
+        connect_to(service, "owner", "people") as remote,
     ):
         for epsilon, (screen, progress) in enumerate(zip(screens, (None, False, None), strict=True), start=1):
             monkeypatch.setattr("sys.stderr", screen)
@@ -341,11 +351,11 @@ def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch:
 
 
 def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
-    with house(str(tmp_path / "all.ledger"), policies=(policy(),)) as served:
+    with run_service(str(tmp_path / "all.ledger"), policies=(policy(),)) as service:
         for role in ("owner", "analyst", "respondent"):
-            with connect_to(served, role) as remote:
+            with connect_to(service, role) as remote:
                 assert remote.dataset == "people"
-        way = Inside(served)
+        way = Inside(service)
         with (
             tg.connect("http://127.0.0.1", transport=way) as anybody,
             pytest.raises(Unsupported, match="Without a token"),
@@ -353,6 +363,6 @@ def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
             anybody.collect("shoppers")
 
 
-def test_data_set_must_be_named_if_there_are_several(served: House) -> None:
-    with connect_to(served, "owner") as remote, pytest.raises(Unsupported, match="several"):
+def test_data_set_must_be_named_if_there_are_several(fresh_service: RunningService) -> None:
+    with connect_to(fresh_service, "owner") as remote, pytest.raises(Unsupported, match="several"):
         remote.describe()

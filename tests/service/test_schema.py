@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from support.service import SECRET, House
+from support.service import SECRET, RunningService
 
 from tidegate.service.access.permissions import RULES
 
@@ -41,15 +41,15 @@ BOUNDED: Any = {
 
 
 @pytest.fixture(scope="module")
-def described(shared: House) -> Any:
-    return schemathesis.openapi.from_asgi("/openapi.json", shared.app)
+def schema(shared_service: RunningService) -> Any:
+    return schemathesis.openapi.from_asgi("/openapi.json", shared_service.app)
 
 
 @pytest.mark.parametrize("role", ["owner", "public"])
 @pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.long)])
-def test_api_matches_its_schema(shared: House, described: Any, role: str, examples: int) -> None:
+def test_api_matches_its_schema(shared_service: RunningService, schema: Any, role: str, examples: int) -> None:
     tried = 0
-    for get_all_operation in described.get_all_operations():
+    for get_all_operation in schema.get_all_operations():
         operation = get_all_operation.ok()
         some = examples // 4 if any(word in operation.path for word in SLOW) else examples
         if role not in ROLES[operation.method.upper(), operation.path] and examples < 100:
@@ -60,7 +60,7 @@ def test_api_matches_its_schema(shared: House, described: Any, role: str, exampl
         @given(case=operation.as_strategy())
         def try_one(case: Any) -> None:
             case.path_parameters.update({k: v for k, v in KNOWN.items() if k in case.path_parameters})
-            response = case.call(headers=shared.as_role(role), timeout=120)  # the first desk compiles
+            response = case.call(headers=shared_service.as_role(role), timeout=120)  # the first desk compiles
             case.validate_response(response, checks=CHECKS)
             if not case.operation.path.endswith(("/released", "/requests", "/status")):
                 assert SECRET not in response.text

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.service import AGE, House, faster, house
+from support.service import AGE, RunningService, quiet_settings, run_service
 
 from tidegate.ledger.jobs import DONE, FAILED
 from tidegate.policy import Category, Concealment, Dataset, Key, Loss, Policy
@@ -19,7 +19,7 @@ from tidegate.service.spreadsheets import RUN, safe_cell, safe_table
 
 TOWNS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "-5")
 PEOPLE = 60
-WORKING = faster(run_jobs=True, job_beat=0.05, job_patience=0.2)
+WORKING = quiet_settings(run_jobs=True, job_beat=0.05, job_patience=0.2)
 
 
 def hostile(folder: Path) -> Any:
@@ -45,7 +45,7 @@ def hostile(folder: Path) -> Any:
         "age": [18 + n * 7 % 40 for n in range(PEOPLE)],
         "town": [TOWNS[n % 3] for n in range(PEOPLE)],
     }
-    return house(str(folder / "all.ledger"), settings=WORKING, policies=(people,), data=pa.table(rows))
+    return run_service(str(folder / "all.ledger"), settings=WORKING, policies=(people,), data=pa.table(rows))
 
 
 @pytest.mark.parametrize(
@@ -87,20 +87,20 @@ def assert_safe(rows: list[dict[str, str]]) -> None:
 
 
 def test_released_records_are_safe_as_csv_and_unaltered_as_json(tmp_path: Path) -> None:
-    with hostile(tmp_path) as served:
-        served.post("/data/people/desks/hq/requests", {"keys": [f"+{n}+1" for n in range(40)]})
-        text = served.get("/data/people/desks/hq/released?kind=csv").text
-        records = served.get("/data/people/desks/hq/released?kind=json").json()
+    with hostile(tmp_path) as service:
+        service.post("/data/people/desks/hq/requests", {"keys": [f"+{n}+1" for n in range(40)]})
+        text = service.get("/data/people/desks/hq/released?kind=csv").text
+        records = service.get("/data/people/desks/hq/released?kind=json").json()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert_safe(rows)
     assert {row["person"] for row in rows} == {f"'{record['person']}" for record in records}
     assert {record["town"] for record in records} <= set(TOWNS)
 
 
-def wait_for_end(served: House, job: str) -> str:
+def wait_for_end(service: RunningService, job: str) -> str:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        state = str(served.get(f"/data/people/syntheses/{job}").json()["state"])
+        state = str(service.get(f"/data/people/syntheses/{job}").json()["state"])
         if state in (DONE, FAILED):
             return state
         time.sleep(0.05)
@@ -108,11 +108,11 @@ def wait_for_end(served: House, job: str) -> str:
 
 
 def test_synthetic_tables_are_safe_as_csv_and_unaltered_as_parquet(tmp_path: Path) -> None:
-    with hostile(tmp_path) as served:
-        job = served.post("/data/people/syntheses", {"epsilon": 20}).json()["id"]
-        assert wait_for_end(served, job) == DONE
-        text = served.get(f"/data/people/syntheses/{job}/tables/1?kind=csv").text
-        whole = pq.read_table(io.BytesIO(served.get(f"/data/people/syntheses/{job}/tables/1").content))
+    with hostile(tmp_path) as service:
+        job = service.post("/data/people/syntheses", {"epsilon": 20}).json()["id"]
+        assert wait_for_end(service, job) == DONE
+        text = service.get(f"/data/people/syntheses/{job}/tables/1?kind=csv").text
+        whole = pq.read_table(io.BytesIO(service.get(f"/data/people/syntheses/{job}/tables/1").content))
     assert_safe(list(csv.DictReader(io.StringIO(text, newline=""))))
     assert set(whole["town"].to_pylist()) <= set(TOWNS)
     assert any(town.startswith("=") for town in whole["town"].to_pylist())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ledger.charges import verified
+from ledger.charges import verify_clean
 from ledger.children import Child, signal_all
 from service.paused_server import serve_postgres
-from support.service import house
+from support.service import run_service
 
 from tidegate.ledger.tokens import Tokens
 
@@ -16,7 +16,7 @@ MANY = 12
 
 def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
     """Both run the same queries and their own at once; each query is charged once, to one of them."""
-    with house(postgres_url) as served:
+    with run_service(postgres_url) as served:
         children = signal_all(
             [child for child in (Child(serve_postgres, postgres_url, 1000 * n, MANY) for n in (1, 2)) if child.hear()]
         )
@@ -30,12 +30,12 @@ def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
         shared = [{price: rows for _, _, price, rows in item if price >= 1_000_000} for item in charged]
         assert len(shared[0]) == MANY
         assert shared[0] == shared[1], "the same question has one answer, whichever process gave it"
-        assert verified(served.datasets.ledger).spent["people"].value == costs
+        assert verify_clean(served.datasets.ledger).spent["people"].value == costs
         assert len(served.get("/data/people/history?limit=1000").json()["questions"]) == 3 * MANY
 
 
 def test_token_of_one_process_works_in_another_and_is_revoked_there(postgres_url: str) -> None:
-    with house(postgres_url) as opened, house(postgres_url) as other:
+    with run_service(postgres_url) as opened, run_service(postgres_url) as other:
         content = opened.post("/tokens", {"role": "analyst", "name": "bob", "dataset": "people"}).json()
         headers = {"Authorization": f"Bearer {content['token']}"}
         assert other.client.get("/me", headers=headers).json()["name"] == "bob"

@@ -37,7 +37,7 @@ def workers_of(process: Any) -> list[int]:
     return [int(line.split()[0]) for line in result.stdout.splitlines() if "spawn_main" in line]
 
 
-def until(true: Any, what: str) -> None:
+def wait_until(true: Any, what: str) -> None:
     end = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < end, what
@@ -45,7 +45,7 @@ def until(true: Any, what: str) -> None:
 
 
 def both_ready(folder: Path, process: Any) -> None:
-    until(lambda: [line["event"] for line in lines(folder)].count("started") == 2, "not all workers started")
+    wait_until(lambda: [line["event"] for line in lines(folder)].count("started") == 2, "not all workers started")
     assert len(workers_of(process)) == 2
 
 
@@ -152,7 +152,7 @@ def test_workers_killed_under_load_lose_nothing(folder: Path, postgres_url: str)
         for thread in threads:
             thread.start()
         for enough in (6, 18):  # the second one dies while the first is being replaced
-            until(lambda enough=enough: len(result) >= enough, "too few answers")  # type: ignore[misc]
+            wait_until(lambda enough=enough: len(result) >= enough, "too few answers")  # type: ignore[misc]
             os.kill(workers_of(process)[0], signal.SIGKILL)
         for thread in threads:
             thread.join(PATIENCE)

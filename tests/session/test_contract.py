@@ -196,11 +196,11 @@ def test_new_charge_reports_its_cost(session: DataSession) -> None:
 
 
 def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
-    def made(session: DataSession) -> tg.SyntheticTables:
+    def make_tables(session: DataSession) -> tg.SyntheticTables:
         return session.synthesize(epsilon=2, tables=2, rows=30, seed=5, columns=["age", "town"])
 
-    made(pair.local)  # pays, if no test before did
-    here, there = made(pair.local), made(pair.remote)
+    make_tables(pair.local)  # pays, if no test before did
+    here, there = make_tables(pair.local), make_tables(pair.remote)
     for first, other in zip(here, there, strict=True):
         assert other.to_pandas().equals(first.to_pandas())
     with pytest.raises(Unsupported, match="Only the service can draw"):

@@ -25,8 +25,8 @@ QUIET = [
 
 
 @contextmanager
-def launched() -> Iterator[Browser]:
-    """A running browser; the tests say that they were skipped where the machine has none."""
+def launch_browser() -> Iterator[Browser]:
+    """Run a browser. Tests are skipped with a message if the machine has none."""
     name = next((name for name in PROGRAMS if shutil.which(name)), None)
     if name is None:
         pytest.skip(
@@ -41,18 +41,18 @@ def launched() -> Iterator[Browser]:
 
 
 @contextmanager
-def visited(browser: Browser, **context: Any) -> Iterator[Page]:
-    """A fresh tab of a fresh visitor. An error in a script, or one kept out by the page's policy, fails the test."""
-    opened = browser.new_context(**context)
-    tab = opened.new_page()
+def open_tab(browser: Browser, **context: Any) -> Iterator[Page]:
+    """Open a tab for a new visitor. A script error or a violation of the page's policy fails the test."""
+    visitor = browser.new_context(**context)
+    tab = visitor.new_page()
     wrong = errors_of(tab)
     yield tab
-    opened.close()
+    visitor.close()
     assert wrong == []
 
 
 def errors_of(tab: Page) -> list[str]:
-    """What goes wrong in a tab from now on: errors in scripts, and what the page's policy kept out."""
+    """Return a list that collects script errors and policy violations of a tab."""
     wrong: list[str] = []
     tab.on("pageerror", lambda error: wrong.append(str(error)))
     tab.on("console", lambda message: wrong.append(message.text) if is_refused_by_policy(message) else None)
@@ -60,9 +60,9 @@ def errors_of(tab: Page) -> list[str]:
 
 
 class Visit:
-    """Somebody who has signed in once and opens tab after tab: scripts and styles are fetched and compiled for the first alone.
+    """A user who signs in once and opens several tabs: only the first one fetches and compiles scripts and styles.
 
-    Every tab finds the cookies and the lasting stores as they were after the sign-in, whatever was done in the tabs before.
+    Every tab starts with the cookies and the local storage as they were after the sign-in.
     """
 
     def __init__(self, browser: Browser, address: str, token: str, **context: Any) -> None:
@@ -75,7 +75,7 @@ class Visit:
 
     @contextmanager
     def tab(self, address: str) -> Iterator[Page]:
-        """A new tab. An error in a script, or one kept out by the page's policy, fails the test."""
+        """Open a tab. A script error or a violation of the page's policy fails the test."""
         self.context.clear_cookies()
         self.context.add_cookies(self.cookies)  # type: ignore[arg-type]
         tab = self.context.new_page()
@@ -90,5 +90,5 @@ class Visit:
 
 
 def is_refused_by_policy(message: Any) -> bool:
-    """Whether the browser says that the Content-Security-Policy kept something out."""
+    """Return whether the Content-Security-Policy blocked something."""
     return message.type == "error" and "Content Security Policy" in message.text

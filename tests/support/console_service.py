@@ -45,11 +45,11 @@ def console_in(folder: Path) -> Iterator[Console]:
     """Write the samples, serve them, make the tokens."""
     settings = Settings(tuple(write_samples(folder)), str(folder / "all.ledger"), **OPEN)
     datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
-    kept = Tokens(datasets.ledger.store)
+    token_store = Tokens(datasets.ledger.store)
     tokens = {
-        OWNER: make_token(kept, role=OWNER, name="olga")[0],
-        ANALYST: make_token(kept, role=ANALYST, name="ana", dataset="people", share="1.5")[0],
-        RESPONDENT: make_token(kept, role=RESPONDENT, name="rosa", dataset="soldiers", record=RECORD)[0],
+        OWNER: make_token(token_store, role=OWNER, name="olga")[0],
+        ANALYST: make_token(token_store, role=ANALYST, name="ana", dataset="people", share="1.5")[0],
+        RESPONDENT: make_token(token_store, role=RESPONDENT, name="rosa", dataset="soldiers", record=RECORD)[0],
     }
     app = create_app(settings, datasets)
     with on_loopback(app) as address:

@@ -1,4 +1,4 @@
-"""One Postgres database for many tests: a new one for each takes a second to make and more to remove."""
+"""One PostgreSQL database for many tests: to create one takes a second, and to remove it takes longer."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import psycopg
 
 
-def made(server: Any, name: str) -> str:
-    """A new database on a server."""
+def create_database(server: Any, name: str) -> str:
+    """Create a database on a server and return its URL."""
     server.psql(f"CREATE DATABASE {name};")
     return str(server.get_uri()).replace("/postgres?", f"/{name}?")
 
 
-def emptied(url: str) -> str:
-    """The same database, empty again, and nobody else in it."""
+def empty_database(url: str) -> str:
+    """Empty a database, close its other connections, and return its URL."""
     with psycopg.connect(url, autocommit=True) as connection:
         others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         connection.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}")

@@ -1,4 +1,4 @@
-"""A process that has loaded and compiled everything and forks children: they start at once, and can be killed."""
+"""A process that has loaded and compiled everything and forks children that start at once and can be killed."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from tidegate.release.plan import make_plan
 COMPILING = 600  # seconds, where nothing is compiled yet
 
 
-class Nursery:
-    """Use as a context: what it forked and nobody killed ends with it."""
+class WarmForkserver:
+    """A context manager: children that were not killed end with it."""
 
     def __init__(self) -> None:
-        self._process = Child(raise_children)
+        self._process = Child(serve_forks)
         self._alive: set[int] = set()
         assert self._process.hear(patience=COMPILING) == "warm"
 
     def fork(self, work: Callable[..., None], *args: Any) -> int:
-        """A child that runs ``work(*args)``; its process number."""
+        """Fork a child that runs ``work(*args)`` and return its process id."""
         self._process.tell((work, args))
         child = int(self._process.hear())
         self._alive.add(child)
         return child
 
     def kill(self, child: int) -> None:
-        """SIGKILL: it has no chance to clean up."""
+        """Send SIGKILL: the child cannot clean up."""
         os.kill(child, signal.SIGKILL)
         assert os.waitstatus_to_exitcode(self._wait(child)) == -signal.SIGKILL, "it had ended by itself"
 
     def join(self, child: int) -> None:
-        """Wait until it ends, well."""
+        """Wait until the child ends without an error."""
         assert self._wait(child) == 0, "it failed; its traceback is on the error stream"
 
     def _wait(self, child: int) -> int:
@@ -48,7 +48,7 @@ class Nursery:
         self._alive.discard(child)
         return status
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> WarmForkserver:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,18 +57,18 @@ class Nursery:
         self._process.kill()
 
 
-def raise_children(pipe: Any) -> None:
-    """Fork a child for each task that comes; wait for the child whose number comes."""
+def serve_forks(pipe: Any) -> None:
+    """Fork a child for each received task; wait for the child whose process id is received."""
     warm()
     pipe.send("warm")
     while True:
-        asked = pipe.recv()
-        if isinstance(asked, int):
-            pipe.send(os.waitpid(asked, 0)[1])
+        message = pipe.recv()
+        if isinstance(message, int):
+            pipe.send(os.waitpid(message, 0)[1])
         elif child := os.fork():
             pipe.send(child)
         else:
-            run(*asked)
+            run(*message)
 
 
 def run(work: Callable[..., None], args: tuple[Any, ...]) -> None:

@@ -38,7 +38,7 @@ class Fault:
     right: str
     wrong: str
 
-    def planted(self, text: str) -> str:
+    def apply_to(self, text: str) -> str:
         assert text.count(self.right) == 1, f"the fault in {self.file} is not where it was"
         return text.replace(self.right, self.wrong)
 
@@ -47,7 +47,7 @@ class Fault:
 
         def answer(route: Route) -> None:
             shipped = route.fetch()
-            route.fulfill(response=shipped, body=self.planted(shipped.text()))
+            route.fulfill(response=shipped, body=self.apply_to(shipped.text()))
 
         page.route(f"**/client/{self.file}", answer)
 
@@ -77,7 +77,7 @@ class FormService:
 
 
 def policy_text(collections: dict[str, Collection]) -> str:
-    questions = [question for asked in collections.values() for question in asked.questions.values()]
+    questions = [question for collection in collections.values() for question in collection.questions.values()]
     attributes = {question.attribute: question.universe for question in questions}
     return write_policy(Policy(Dataset("asked"), attributes, collections=collections))
 
@@ -108,7 +108,7 @@ class Site:
         if top == "fault":
             name, _, rest = rest.partition("/")  # the name is a part of the address: a browser keeps modules by it
             text, fault = (CLIENT / rest).read_text("utf-8"), self.faults[name]
-            return (fault.planted(text) if rest == fault.file else text).encode(), "text/javascript"
+            return (fault.apply_to(text) if rest == fault.file else text).encode(), "text/javascript"
         folder = {"client": CLIENT, "tests": SCRIPTS}.get(top)
         if folder is None or not (folder / rest).is_file():
             return None
@@ -116,7 +116,7 @@ class Site:
 
 
 @contextmanager
-def served() -> Iterator[Site]:
+def serve_site() -> Iterator[Site]:
     """The site, for as long as it is needed. It answers no report: only the service does."""
     site = Site()
 

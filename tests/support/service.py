@@ -64,7 +64,7 @@ def policy(name: str = "people", *, epsilon: str = "1000", **dataset: Any) -> Po
 
 
 @dataclass
-class House:
+class RunningService:
     """A service with its tokens, by role."""
 
     client: TestClient
@@ -87,25 +87,28 @@ class House:
 
 
 @contextmanager
-def house(
+def run_service(
     ledger: str, *, settings: Settings = QUIET, policies: tuple[Policy, ...] = (), data: Any = None, share: str = ""
-) -> Iterator[House]:
-    """A running service over a ledger. Its client raises nothing: what a server would log, it answers."""
+) -> Iterator[RunningService]:
+    """Run a service over a ledger. Its client raises the errors that a server would log."""
     served = policies or (policy(), policy("others"))
     folder = Path(ledger).parent if "://" not in ledger else Path()
-    sessions = [Session(one, table=table() if data is None else data, ledger=ledger, folder=folder) for one in served]
+    sessions = [
+        Session(served_policy, table=table() if data is None else data, ledger=ledger, folder=folder)
+        for served_policy in served
+    ]
     datasets = ServedDatasets(sessions)
     app = create_app(settings, datasets)
     tokens = Tokens(datasets.ledger.store)
     name = served[0].dataset.name
-    made = {
+    role_tokens = {
         OWNER: make_token(tokens, role=OWNER, name="olga")[0],
         ANALYST: make_token(tokens, role=ANALYST, name="ana", dataset=name, share=share)[0],
         RESPONDENT: make_token(tokens, role=RESPONDENT, name="rosa", dataset=name, record=f"{SECRET}0007")[0],
     }
     with TestClient(app, raise_server_exceptions=True, base_url="http://127.0.0.1") as client:
-        yield House(client, app, datasets, made)
+        yield RunningService(client, app, datasets, role_tokens)
 
 
-def faster(**other: Any) -> Settings:
+def quiet_settings(**other: Any) -> Settings:
     return replace(QUIET, **other)

@@ -28,22 +28,22 @@ ATTRIBUTES: dict[str, Any] = {
 def policy_of(name: str = "patients", attributes: dict[str, Any] | None = None, **promises: Any) -> tg.Policy:
     """A policy; a promise that is given as a dict is one about wards, decided by Kullback-Leibler alone."""
     usual = {"tests": "kullback-leibler", "about": "ward", "reveals": "sex", "baseline": (1, 1)}
-    made = {
-        title: tg.Concealment(**{**usual, **given}) if isinstance(given, dict) else given
-        for title, given in (promises or {"wards": {"releases": ("id", "sex", "ward")}}).items()
+    named_promises = {
+        title: tg.Concealment(**{**usual, **promise}) if isinstance(promise, dict) else promise
+        for title, promise in (promises or {"wards": {"releases": ("id", "sex", "ward")}}).items()
     }
-    return tg.Policy(tg.Dataset(name), attributes or ATTRIBUTES, concealments=made)
+    return tg.Policy(tg.Dataset(name), attributes or ATTRIBUTES, concealments=named_promises)
 
 
 def patients(ids: Sequence[Any], *, sexes: str = "fm", wards: str = "ABC", kind: Any = None) -> pa.Table:
     """One patient for each key; sexes and wards take turns."""
-    many = range(len(ids))
+    numbers = range(len(ids))
     return pa.table(
         {
             "id": pa.array(list(ids), kind),
-            "sex": [sexes[n % len(sexes)] for n in many],
-            "ward": [wards[n // 2 % len(wards)] for n in many],
-            "age": [n % 100 for n in many],
+            "sex": [sexes[n % len(sexes)] for n in numbers],
+            "ward": [wards[n // 2 % len(wards)] for n in numbers],
+            "age": [n % 100 for n in numbers],
         }
     )
 
@@ -59,9 +59,9 @@ def desk_of(url: Any, table: Any, policy: tg.Policy | None = None, promise: str 
 @contextmanager
 def refuses(kind: type[TidegateError], says: str) -> Iterator[None]:
     """An error of this kind that says this, and nothing private anywhere in it."""
-    with pytest.raises(kind, match=says) as found:
+    with pytest.raises(kind, match=says) as refused:
         yield
-    error = found.value
+    error = refused.value
     words = [str(error), repr(error.to_dict()), *traceback.format_exception(error)]
     assert not [value for value in PLANTED for text in words if value in text]
     assert error.what.endswith(".")

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from support.towns import opened
+from support.towns import open_session
 from synthesize.margins import Margins
 
 from tidegate.synthesize.diary import Diary
@@ -33,7 +33,7 @@ class Slow(Margins):
 
 def synthesize_on(pipe: Any, folder: Path, number: int) -> None:
     """Request three tables and send them through the pipe."""
-    with opened(folder, epsilon="400") as session:
+    with open_session(folder, epsilon="400") as session:
         session.account, session.table
         pipe.send("ready")
         tables = session.synthesize(epsilon=number, tables=3, model=Slow())

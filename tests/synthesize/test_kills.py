@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger.charges import PATIENCE, charges, verified
+from ledger.charges import PATIENCE, charges, verify_clean
 from ledger.children import Child
-from support.towns import opened
+from support.towns import open_session
 from synthesize.paused_run import PAUSE, Slow, synthesize_on
 
 SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fresh" else 20261115
 
 
-def written(folder: Path) -> dict[int, list[dict[str, Any]]]:
+def written_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:
     """Return the steps in the diaries after a kill, by table, without an incomplete last line."""
     steps: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}
     for file in (folder / "people.ledger.diaries").glob("*.jsonl"):
@@ -39,7 +39,7 @@ def lines_in(folder: Path) -> int:
     return 0
 
 
-def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
+def kill_once(folder: Path, number: int, lines: int, later: float) -> str:
     """Kill a synthesis shortly after a number of lines was written, resume it, and check everything."""
     child = Child(synthesize_on, folder, number)
     assert child.hear() == "ready"
@@ -49,8 +49,8 @@ def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
         time.sleep(0.001)
     time.sleep(later)
     child.kill()
-    before = written(folder)
-    with opened(folder, epsilon="400") as session:
+    before = written_steps(folder)
+    with open_session(folder, epsilon="400") as session:
         charged, answered = len(charges(session.ledger)), len(session.ledger.answered("people"))
         tables = session.synthesize(epsilon=number, tables=3, model=Slow())
         assert len(charges(session.ledger)) == number, "one charge for each of the requests so far"
@@ -59,8 +59,8 @@ def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
             steps = [step.to_dict() for step in table.steps]
             assert steps[: len(before[index])] == before[index]
             assert len(steps) == 4
-        assert verified(session.ledger).holds
-        assert not any(written(folder).values())
+        assert verify_clean(session.ledger).holds
+        assert not any(written_steps(folder).values())
     if answered == number:
         return "recorded"
     return "not charged" if charged < number else f"{sum(map(len, before.values()))} written"
@@ -69,7 +69,7 @@ def killed_once(folder: Path, number: int, lines: int, later: float) -> str:
 def kills(folder: Path, *, lines: list[int]) -> Counter[str]:
     moments, phases = random.Random(SEED), Counter[str]()
     for number, count in enumerate(lines, start=1):
-        phases[killed_once(folder, number, count, moments.uniform(0, 2 * PAUSE))] += 1
+        phases[kill_once(folder, number, count, moments.uniform(0, 2 * PAUSE))] += 1
     print(f"seed {SEED}: {dict(phases)}")
     return phases
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.towns import opened
+from support.towns import open_session
 from synthesize.margins import Margins
 
 from tidegate.errors import MissingExtra, Unsupported
@@ -30,10 +30,10 @@ def test_name_loads_its_model(name: str) -> None:
 def test_stored_diary_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     model: Any = Margins() if name == "margins/1" else name
     columns = ["pay", "zip"]
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         first = session.synthesize(epsilon=2, model=model, columns=columns, rows=300)[0]
         drawn = first.to_arrow()
-    with opened(tmp_path) as session:  # from the ledger alone
+    with open_session(tmp_path) as session:  # from the ledger alone
         again = session.synthesize(epsilon=2, model=model, columns=columns, rows=300)[0]
         assert again.to_arrow() == drawn
         assert sum(step.epsilon for step in again.steps) <= 2
@@ -42,7 +42,7 @@ def test_stored_diary_gives_the_same_rows(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in EXACT])
 def test_inexact_model_is_refused(tmp_path: Path, name: str) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         with pytest.raises(Unsupported, match="has no exact loss"):
             session.synthesize(epsilon=1, model=name)
         assert not session.account.spent
@@ -64,7 +64,7 @@ def test_published_model_without_the_papers_names_the_distribution(
     tmp_path: Path, without_papers: None, name: str
 ) -> None:
     assert not is_installed(name)
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         with pytest.raises(MissingExtra, match=f'"{name}.*tidegate-papers') as refused:
             session.synthesize(epsilon=1, model=name)
         assert refused.value.do == "Install it with: pip install tidegate-papers"
@@ -78,7 +78,7 @@ def test_product_models_need_no_papers(without_papers: None) -> None:
 def test_ledger_that_names_a_published_model_verifies_without_the_papers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         session.synthesize(epsilon=1, model="bppd/1", columns=["pay", "zip"])
         monkeypatch.setattr(mechanisms, "entry_points", lambda *, group: [])
         entries = session.ledger.snapshot()

@@ -59,7 +59,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no rows": ({"epsilon": 1, "rows": 0}, Unsupported, "`rows` must be a whole number"),
     "an unknown target": ({"epsilon": 1, "target": "agee"}, UnknownColumn, 'Did you mean "age"'),
     "an unknown column": ({"epsilon": 1, "columns": ["agee"]}, UnknownColumn, 'Did you mean "age"'),
-    "a target that is not learnt": ({"epsilon": 1, "target": "person"}, Unsupported, "is not learned"),
+    "a target that is not learned": ({"epsilon": 1, "target": "person"}, Unsupported, "is not learned"),
     "nothing to learn": ({"epsilon": 1, "columns": ["person"]}, Unsupported, "no column to learn"),
     "an unknown model": ({"epsilon": 1, "model": "forrest"}, Unsupported, 'Did you mean "forest"'),
     "no model at all": ({"epsilon": 1, "model": 7}, Unsupported, "lacks name, stages, learn"),

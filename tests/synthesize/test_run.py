@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from ledger.charges import charges, verified
-from support.towns import opened, people, policy
+from ledger.charges import charges, verify_clean
+from support.towns import open_session, people, policy
 from synthesize.margins import Margins
 
 from tidegate.accounting import Amount
@@ -38,15 +38,15 @@ def spent(session: Session) -> Amount:
 
 
 def test_repeated_request_returns_the_same_table_at_no_cost(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         first = session.synthesize(epsilon=1.0, model=Margins())
         assert (str(first.cost), first[0].rows, len(first)) == ("1", 400, 1)
         again = session.synthesize(epsilon="1", model=Margins(), key="another key")
         assert (str(again.cost), again.entry) == ("0", first.entry)
         assert again[0].to_arrow() == first[0].to_arrow()
         assert str(spent(session)) == "1"
-        assert verified(session.ledger).holds
-    with opened(tmp_path) as later:  # another process, another day
+        assert verify_clean(session.ledger).holds
+    with open_session(tmp_path) as later:  # another process, another day
         assert later.synthesize(epsilon=1, model=Margins())[0].to_arrow() == first[0].to_arrow()
         assert len(charges(later.ledger)) == 1
 
@@ -65,7 +65,7 @@ def test_copula_with_too_many_cells_is_refused_before_the_charge(tmp_path: Path)
 
 
 def test_synthesis_that_cannot_be_compiled_is_refused_before_the_charge(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         column = next(name for name, attribute in session.policy.attributes.items() if attribute.countable)
         session.table._source = session.table._source.rename(other=column)  # it changed since it was opened
         with pytest.raises(TidegateError):
@@ -74,7 +74,7 @@ def test_synthesis_that_cannot_be_compiled_is_refused_before_the_charge(tmp_path
 
 
 def test_more_rows_are_free(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         first = session.synthesize(epsilon=1, model=Margins())
         more = first[0].draw(1_000, seed=7)
         assert (len(more), len(more.to_arrow())) == (1_000, 1_000)
@@ -86,7 +86,7 @@ def test_more_rows_are_free(tmp_path: Path) -> None:
 
 
 def test_several_tables_are_charged_and_learned_separately(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         tables = session.synthesize(epsilon="0.5", tables=3, model=Margins())
         assert (len(tables), str(tables.cost)) == (3, "1.5")
         diaries = [json.dumps([step.to_dict() for step in table.steps]) for table in tables]
@@ -104,13 +104,13 @@ def test_whole_loss_is_charged_before_a_row_is_read(tmp_path: Path) -> None:
             return super().learn(facts, rows, diary, **options)
 
     seen: list[str] = []
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         session.synthesize(epsilon="0.5", tables=2, model=Looks())
     assert seen == ["1", "1"]
 
 
 def test_columns_keep_their_kind_and_values(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         table = session.synthesize(epsilon=2, model=Margins(), rows=2_000)[0].to_arrow()
     assert table.column_names == ["age", "pay", "gain", "town", "zip"]
     rows = table.to_pylist()
@@ -124,7 +124,7 @@ def test_columns_keep_their_kind_and_values(tmp_path: Path) -> None:
 def test_answers_and_synthetic_tables_share_one_account(tmp_path: Path) -> None:
     import tidegate as tg
 
-    with opened(tmp_path, epsilon="1") as session:
+    with open_session(tmp_path, epsilon="1") as session:
         session.answer(tg.count(), epsilon="0.4")
         with pytest.raises(
             BudgetExceeded, match=r"The request costs epsilon 0.7, but .people. has 0.6 remaining"
@@ -148,7 +148,7 @@ class Overdraws(Margins):
 
 
 def test_model_cannot_spend_more_than_the_charge(tmp_path: Path) -> None:
-    with opened(tmp_path) as session, pytest.raises(ValueError, match="more than the diary"):
+    with open_session(tmp_path) as session, pytest.raises(ValueError, match="more than the diary"):
         session.synthesize(epsilon=1, model=Overdraws())
 
 
@@ -163,7 +163,7 @@ BAD_TABLES = {
 @pytest.mark.parametrize("case", BAD_TABLES)
 def test_unusable_table_is_refused_and_nothing_charged(tmp_path: Path, case: str) -> None:
     table, rows, kind, message = BAD_TABLES[case]
-    with opened(tmp_path, table, rows=rows) as session:
+    with open_session(tmp_path, table, rows=rows) as session:
         with pytest.raises(kind, match=message):
             session.synthesize(epsilon=1, model=Margins())
         assert not spent(session)
@@ -180,7 +180,7 @@ def odd_tables() -> dict[str, pa.Table]:
 @pytest.mark.parametrize("case", odd_tables())
 @pytest.mark.parametrize("model", ["margins", "forest"])
 def test_unusual_columns_still_give_a_table(tmp_path: Path, case: str, model: str) -> None:
-    with opened(tmp_path, odd_tables()[case], rows=None) as session:
+    with open_session(tmp_path, odd_tables()[case], rows=None) as session:
         tables = session.synthesize(epsilon=2, model=Margins() if model == "margins" else model)
         assert len(tables[0].to_arrow()) == 400
 
@@ -193,7 +193,7 @@ def test_unreadable_source_charges_nothing(tmp_path: Path) -> None:
 
 
 def test_impossible_split_charges_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         with pytest.raises(Unsupported, match="is not possible"):
             session.synthesize(epsilon=1, split={"nonsense": "0.5"})
         assert not spent(session)
@@ -203,7 +203,7 @@ def test_impossible_split_charges_nothing(tmp_path: Path) -> None:
 
 
 def test_number_of_rows_is_noisy_if_persons_are_protected(tmp_path: Path) -> None:
-    with opened(tmp_path, unit=EachPerson("person", 2), rows=None) as session:
+    with open_session(tmp_path, unit=EachPerson("person", 2), rows=None) as session:
         tables = session.synthesize(epsilon=4, model=Margins())
         size, *rest = tables[0].steps
         assert (size.name, size.epsilon) == ("size", Fraction(1, 50))
@@ -235,7 +235,7 @@ def test_plan_and_question_do_not_depend_on_the_rows(tmp_path: Path) -> None:
     for number, seed in enumerate((5, 6)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        with opened(folder, people(seed=seed)) as session:
+        with open_session(folder, people(seed=seed)) as session:
             tables = session.synthesize(epsilon=1, model=Margins())
             steps = [(step.name, step.epsilon, step.value.shape) for step in tables[0].steps]
             facts = tables.plan.facts(400)
@@ -255,11 +255,11 @@ class Stops(Margins):
     def learn(
         self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
     ) -> Learnt:
-        def watched(stage: str, done: int, of: int) -> None:
+        def stop_midway(stage: str, done: int, of: int) -> None:
             if done == self.before:
                 raise KeyboardInterrupt
 
-        return super().learn(facts, rows, diary, split=split, bits=bits, progress=watched)
+        return super().learn(facts, rows, diary, split=split, bits=bits, progress=stop_midway)
 
 
 def diary_file(folder: Path) -> Path:
@@ -270,7 +270,7 @@ def diary_file(folder: Path) -> Path:
 @pytest.mark.parametrize("before", range(4))
 @pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
 def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before: int, torn: bytes) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(before))
         assert str(spent(session)) == "1"
@@ -278,18 +278,18 @@ def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before:
         written = [json.loads(line) for line in file.read_text().splitlines()][1:]
         assert len(written) == before
         file.write_bytes(file.read_bytes() + torn)
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         tables = session.synthesize(epsilon=1, model=Margins())
         assert (str(tables.cost), str(spent(session))) == ("0", "1")
         steps = [step.to_dict() for step in tables[0].steps]
         assert [{k: v for k, v in line.items() if k != "table"} for line in written] == steps[:before]
         assert len(steps) == 4
         assert not file.exists()
-        assert verified(session.ledger).holds
+        assert verify_clean(session.ledger).holds
 
 
 def test_modified_diary_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(2))
         file = diary_file(tmp_path)
@@ -300,9 +300,9 @@ def test_modified_diary_is_refused(tmp_path: Path) -> None:
 
 
 def test_resumed_run_refuses_a_changed_table(tmp_path: Path) -> None:
-    with opened(tmp_path, rows=None) as session, pytest.raises(KeyboardInterrupt):
+    with open_session(tmp_path, rows=None) as session, pytest.raises(KeyboardInterrupt):
         session.synthesize(epsilon=1, model=Stops(2))
-    with opened(tmp_path, people(300), rows=None) as session, pytest.raises(StalePolicy, match="number of rows"):
+    with open_session(tmp_path, people(300), rows=None) as session, pytest.raises(StalePolicy, match="number of rows"):
         session.synthesize(epsilon=1, model=Margins())
 
 
@@ -317,7 +317,7 @@ def test_stored_diary_of_another_model_is_refused(tmp_path: Path) -> None:
             diary.step("more", Fraction(0), lambda: rows.margin(facts.columns[0]))
             return model
 
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         session.synthesize(epsilon=1, model=Margins())
         for model in (Other(), Longer()):
             with pytest.raises(LedgerBroken, match="stored diary"):
@@ -328,10 +328,10 @@ def test_concurrent_requests_get_the_same_table_for_one_charge(tmp_path: Path) -
     results: list[Any] = []
 
     def ask() -> None:
-        with opened(tmp_path) as session:
+        with open_session(tmp_path) as session:
             results.append(session.synthesize(epsilon=1, model=Margins()))
 
-    with opened(tmp_path) as first:
+    with open_session(tmp_path) as first:
         first.account
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
@@ -340,9 +340,9 @@ def test_concurrent_requests_get_the_same_table_for_one_charge(tmp_path: Path) -
         thread.join(60)
     assert len(results) == 4
     assert all(tables[0].to_arrow() == results[0][0].to_arrow() for tables in results)
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         assert (len(charges(session.ledger)), str(spent(session))) == (1, "1")
-        assert verified(session.ledger).holds
+        assert verify_clean(session.ledger).holds
 
 
 # ---- texts
@@ -365,7 +365,7 @@ def test_preview_charges_nothing_and_reads_no_data(tmp_path: Path) -> None:
 def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> None:
     from tidegate.ledger import explain_entries
 
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         tables = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
         text = str(tables)
         assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (passed by the caller)" in text
@@ -380,7 +380,7 @@ def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> No
 
 
 def test_quality_compares_with_the_original(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         quality = session.synthesize(epsilon=4, model=Margins()).quality(shuffles=2)
     assert quality.rows == 400
     assert "town" in quality.columns
@@ -391,16 +391,16 @@ def test_other_model_settings_are_another_question() -> None:
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
-    def asked(model: object) -> dict[str, object]:
+    def question_of(model: object) -> dict[str, object]:
         return plan_for(resolve_request(policy(), epsilon=1, model=model), policy()).question()
 
-    assert asked(Sequential()) == asked("sequential")
-    assert asked(Sequential(seed=7)) != asked("sequential")
-    assert asked(Sequential(seed=7)) == asked(Sequential(seed=7))
+    assert question_of(Sequential()) == question_of("sequential")
+    assert question_of(Sequential(seed=7)) != question_of("sequential")
+    assert question_of(Sequential(seed=7)) == question_of(Sequential(seed=7))
 
 
 def test_too_small_epsilon_is_refused_and_nothing_charged(tmp_path: Path) -> None:
-    with opened(tmp_path) as session:
+    with open_session(tmp_path) as session:
         for model in ("forest", "sequential", "copula"):
             with pytest.raises(Unsupported, match="too small to learn a table"):
                 session.synthesize(epsilon="1e-7", model=model)
@@ -422,7 +422,7 @@ def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model
     """With an epsilon of 0.02 for 4 rows the noise is some thousands of rows. The probability that none of 20 tables has the
     smallest number of rows is below 1e-6.
     """
-    with opened(tmp_path, people(4), unit=EachPerson("person", 2), rows=None) as session:
+    with open_session(tmp_path, people(4), unit=EachPerson("person", 2), rows=None) as session:
         tables = session.synthesize(epsilon="0.02", tables=20, model=model, **MODELS[model])
         assert len(tables) == 20
         assert min(table.rows for table in tables) == 2
@@ -431,14 +431,14 @@ def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model
 
 
 def test_too_few_rows_for_sums_are_refused_before_the_charge(tmp_path: Path) -> None:
-    with opened(tmp_path, people(4), rows=4) as session:
+    with open_session(tmp_path, people(4), rows=4) as session:
         with pytest.raises(Unsupported, match="need at least 5 rows; there are 4"):
             session.synthesize(epsilon="1", model="bppd/1", **FEW)
         assert not charges(session.ledger)
 
 
 def test_share_for_spikes_is_allowed_if_the_table_turns_out_small(tmp_path: Path) -> None:
-    with opened(tmp_path, people(4), unit=EachPerson("person", 2), rows=100_000) as session:
+    with open_session(tmp_path, people(4), unit=EachPerson("person", 2), rows=100_000) as session:
         options = {"epsilon": "4", "model": "forest/1", "columns": ("pay", "gain"), "split": {"spikes": "0.1"}}
         assert "spikes" in [stage.name for stage in session.preview_synthesis(**options).stages]
         assert session.synthesize(**options)[0].rows < 1_000

@@ -82,7 +82,7 @@ def test_batches_contain_every_counted_row_once(on_engine: Open, policy: Policy)
     streamed = [
         row for batch in on_engine(policy).batches(["person", "age", "town"], rows=64) for row in batch.to_pylist()
     ]
-    expected = [{k: row[k] for k in ("person", "age", "town")} for row in reference.counted(rows(), policy)]
+    expected = [{k: row[k] for k in ("person", "age", "town")} for row in reference.counted_rows(rows(), policy)]
     assert sorted(map(str, streamed)) == sorted(map(str, expected))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.databases import made
+from support.databases import create_database
 from tables.hostile import DUCKDB, POSTGRES, SPARK, SQLITE, InPostgres, InSpark, in_duckdb, in_sqlite
 
 from tidegate.testing import check_hostile_columns
@@ -31,7 +31,7 @@ def test_sqlite_columns_keep_the_contract(column: HostileColumn) -> None:
 
 @pytest.fixture(scope="module")
 def in_postgres(postgres_server: Any) -> Iterator[InPostgres]:
-    loader = InPostgres(made(postgres_server, f"t{uuid.uuid4().hex[:12]}"))
+    loader = InPostgres(create_database(postgres_server, f"t{uuid.uuid4().hex[:12]}"))
     yield loader
     loader.connection.disconnect()
 

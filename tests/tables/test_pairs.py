@@ -46,7 +46,7 @@ def cell(row: reference.Row, axis: Axis) -> int:
 
 
 def test_pair_counts_equal_the_reference(on_engine: Open, policy: Policy) -> None:
-    axes, counted = axes_of(policy), reference.counted(rows(), policy)
+    axes, counted = axes_of(policy), reference.counted_rows(rows(), policy)
     counts = count_pairs(on_engine(policy), axes)
     assert set(counts) == set(combinations(range(len(axes)), 2))
     for (i, j), cells in counts.items():
@@ -60,14 +60,14 @@ def test_pair_counts_equal_the_reference(on_engine: Open, policy: Policy) -> Non
 def test_margins_on_chosen_cells_are_sums_of_single_values(on_engine: Open, policy: Policy) -> None:
     table = on_engine(policy)
     for axis in axes_of(policy)[::2] + axes_of(policy)[3:4]:
-        row_cells = [cell(row, axis) for row in reference.counted(rows(), policy)]
+        row_cells = [cell(row, axis) for row in reference.counted_rows(rows(), policy)]
         assert table.count([axis]).tolist() == [row_cells.count(cell_number) for cell_number in range(axis.length)]
         assert len(axis.labels()) == axis.length
 
 
 def test_rows_as_codes_contain_every_row_once(on_engine: Open, policy: Policy) -> None:
     axes = axes_of(policy)
-    expected = Counter(tuple(cell(row, axis) for axis in axes) for row in reference.counted(rows(), policy))
+    expected = Counter(tuple(cell(row, axis) for axis in axes) for row in reference.counted_rows(rows(), policy))
     assert Counter(map(tuple, rows_as_codes(on_engine(policy), axes, at_once=64).tolist())) == expected
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pytest
-from support.databases import made
+from support.databases import create_database
 from tables.hostile import DUCKDB, in_duckdb
 
 from tidegate.answer import count, mean
@@ -26,7 +26,7 @@ SECRET = 18446744073709550001
 SEX = Category(("female", "male"), "value")
 
 
-def collated(collation: str, spellings: list[str]) -> Any:
+def collated_table(collation: str, spellings: list[str]) -> Any:
     connection = ibis.duckdb.connect()
     connection.raw_sql(f"CREATE TABLE people (sex VARCHAR COLLATE {collation})")
     connection.raw_sql(f"INSERT INTO people VALUES {', '.join(f'({text!r})' for text in spellings)}")
@@ -35,14 +35,14 @@ def collated(collation: str, spellings: list[str]) -> Any:
 
 def test_one_row_of_another_spelling_changes_a_count_by_one() -> None:
     policy = Policy(Dataset("people"), {"sex": SEX})
-    here = open_table(policy, collated("NOCASE", ["Female"] + ["female"] * 99)).count(["sex"])
-    there = open_table(policy, collated("NOCASE", ["female"] * 100)).count(["sex"])
+    here = open_table(policy, collated_table("NOCASE", ["Female"] + ["female"] * 99)).count(["sex"])
+    there = open_table(policy, collated_table("NOCASE", ["female"] * 100)).count(["sex"])
     assert here.tolist() == [99, 0, 1]
     assert there.tolist() == [100, 0, 0]
 
 
 def test_default_collation_of_a_session_has_no_effect() -> None:
-    source = collated("NOCASE", ["Female"] + ["female"] * 9)
+    source = collated_table("NOCASE", ["Female"] + ["female"] * 9)
     source.get_backend().raw_sql("SET default_collation = 'NOCASE'")
     people = open_table(Policy(Dataset("people"), {"sex": SEX}), source)
     assert people.count(["sex"]).tolist() == [9, 0, 1]
@@ -178,7 +178,7 @@ def test_engine_without_a_boundary_is_refused() -> None:
 def test_postgres_encoding_that_does_not_convert_is_refused(postgres_server: Any) -> None:
     import psycopg
 
-    plain = made(postgres_server, "plain_encoding")
+    plain = create_database(postgres_server, "plain_encoding")
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute("CREATE DATABASE japanese ENCODING 'EUC_JP' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     url = plain.replace("plain_encoding", "japanese")
@@ -242,11 +242,11 @@ def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None
     fetched: list[Any] = []
     places = Axis.cells_of
 
-    def watched(axis: Axis, column: Any) -> Any:
+    def watch(axis: Axis, column: Any) -> Any:
         fetched.append(column)
         return places(axis, column)
 
-    monkeypatch.setattr(Axis, "cells_of", watched)
+    monkeypatch.setattr(Axis, "cells_of", watch)
     unlisted = pa.table({"sex": [f"unlisted {n}" for n in range(500)]})
     assert open_table(Policy(Dataset("people"), {"sex": SEX}), unlisted).count(["sex"]).tolist() == [0, 0, 500]
     assert [len(column) for column in fetched] == [1]

@@ -164,7 +164,7 @@ def next_version(collection: Collection, chance: random.Random) -> Collection:
     return replace(collection, version=collection.version + 1, questions=dict(questions))
 
 
-def planned(rounds: list[dict[str, Any]], chance: random.Random) -> list[dict[str, Any]]:
+def plan_steps(rounds: list[dict[str, Any]], chance: random.Random) -> list[dict[str, Any]]:
     """What is done with the answers, one after the other, in two versions of the collection."""
     works = ["randomize", "tell", "draft", "start", "confirm", "randomize", "tell"]
     steps = [{"work": work, "answers": answers} for answers in rounds for work in ("randomize", "tell")]
@@ -183,18 +183,18 @@ def story(
     """What the Python client says, step by step, and what it remembers then."""
     memory, source = {} if memory is None else memory, SeededBytes(seed)
     clients = [Client(version.public_dict(), memory=memory, source=source) for version in versions]
-    results = [said(lambda: done(clients[step.get("version", 0)], **step)) for step in steps]  # noqa: B023
+    results = [outcome_of(lambda: do_step(clients[step.get("version", 0)], **step)) for step in steps]  # noqa: B023
     result = clients[-1].given()
     losses = {"given": list(map(str, result)), "epsilons": [item.epsilon for item in result]}
     return {"steps": results, **losses, "account": str(clients[-1].account()), "memory": memory}
 
 
-def done(client: Client, work: str, answers: Any = None, version: int = 0) -> Any:
+def do_step(client: Client, work: str, answers: Any = None, version: int = 0) -> Any:
     result = getattr(client, work)(*([] if work == "forget" else [answers]))
     return json.dumps(result, separators=(",", ":")) if isinstance(result, dict) else result
 
 
-def said(work: Callable[[], Any]) -> Any:
+def outcome_of(work: Callable[[], Any]) -> Any:
     try:
         return work()
     except TidegateError as refused:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from support.browser import visited
-from support.form_service import FormService, Site, form_service, served
+from support.browser import open_tab
+from support.form_service import FormService, Site, form_service, serve_site
 
 from tidegate.policy import Category, Collection, Question
 
@@ -19,13 +19,13 @@ FIRST = Collection("first", {"dvd": Question("dvd", Category(("no", "yes")), "ra
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    with visited(browser) as tab:
+    with open_tab(browser) as tab:
         yield tab
 
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[Site]:
-    with served() as running:
+    with serve_site() as running:
         yield running
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from claims.probabilities import SEED, chance
 from support.form_service import Fault, Site
-from web.cases import case, next_version, planned, story
+from web.cases import case, next_version, plan_steps, story
 
 from tidegate.errors import TidegateError
 from tidegate.exact import say
@@ -43,10 +43,10 @@ def tab(browser: Any, site: Site) -> Any:
     context.close()
 
 
-def run(tab: Page, work: str, *given: Any, base: str = "/client") -> Any:
+def run(tab: Page, work: str, *args: Any, base: str = "/client") -> Any:
     """Run a function of draws.js in the page."""
-    program = "async ([work, given]) => (await import('/tests/draws.js'))[work](...given)"
-    return tab.evaluate(program, [work, [base, *given]])
+    program = "async ([work, args]) => (await import('/tests/draws.js'))[work](...args)"
+    return tab.evaluate(program, [work, [base, *args]])
 
 
 @pytest.mark.parametrize("entry", VECTORS["operators"], ids=lambda entry: entry["seed"])
@@ -61,15 +61,15 @@ def test_browser_reproduces_the_vectors_of_baskets(entry: dict[str, Any], tab: P
     assert (drawn["recipe"], drawn["permanent"]) == (entry["recipe"], entry["reports"])
 
 
-@pytest.mark.parametrize("who", ["client", "shopper"])
-def test_whole_report_is_identical(who: str, tab: Page) -> None:
-    entry = VECTORS[who]
-    [result] = run(tab, "stories", [whole_report(who)])
+@pytest.mark.parametrize("vector_name", ["client", "shopper"])
+def test_whole_report_is_identical(vector_name: str, tab: Page) -> None:
+    entry = VECTORS[vector_name]
+    [result] = run(tab, "stories", [whole_report(vector_name)])
     assert result["steps"][0] == json.dumps(entry["report"], separators=(",", ":"))
 
 
-def whole_report(who: str) -> dict[str, Any]:
-    entry = VECTORS[who]
+def whole_report(vector_name: str) -> dict[str, Any]:
+    entry = VECTORS[vector_name]
     steps = [{"work": "randomize", "answers": entry["answers"]}]
     return {"seed": entry["seed"], "description": entry["description"], "steps": steps}
 
@@ -85,7 +85,7 @@ def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         seed = f"{SEED} {number}"
         collection, rounds = case(seed)
         draw = random.Random(f"steps {seed}")
-        later, steps = next_version(collection, draw), planned(rounds, draw)
+        later, steps = next_version(collection, draw), plan_steps(rounds, draw)
         result.append(
             {"seed": seed, "description": collection.public_dict(), "later": later.public_dict(), "steps": steps}
         )
@@ -94,7 +94,7 @@ def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def test_any_report_equals_the_python_client(tab: Page) -> None:
-    """Reports, refusals, what is read aloud, what was given and what is remembered: all the same texts."""
+    """Reports, refusals, explanations, losses and memory have the same texts."""
     result, expected = random_stories()
     output = run(tab, "stories", result)
     for scenario, ours, theirs in zip(result, output, expected, strict=True):
@@ -174,7 +174,7 @@ SHOP = Collection(
 )
 
 
-def changed(*path: str, to: Any) -> dict[str, Any]:
+def change_description(*path: str, to: Any) -> dict[str, Any]:
     """A description with another value somewhere, under a fingerprint that fits (None: taken out)."""
     content: dict[str, Any] = deepcopy(SHOP.public_dict())
     part = content
@@ -191,52 +191,52 @@ def changed(*path: str, to: Any) -> dict[str, Any]:
 AGE, TOWNS, BOUGHT = ("questions", "age"), ("questions", "town"), ("questions", "bought")
 GRID = {"kind": "grid", "from": 0, "to": 1, "step": "0.3", "missing": "dropped"}
 HOSTILE = {
-    "a fingerprint of something else": changed("fingerprint", to="0" * 64),
-    "no fingerprint": changed("fingerprint", to=None),
-    "a recipe beside the question": changed(*AGE, "recipe", to={"draw": "even", "reach": 0}),
-    "a key that nobody knows": changed("noise", to="none"),
-    "an unknown operator": changed(*AGE, "operator", to="none"),
-    "an operator of the language": changed(*AGE, "operator", to="constructor"),
-    "no operator": changed(*AGE, "operator", to=None),
-    "an epsilon that hides nothing": changed(*AGE, "epsilon", to=21),
-    "an epsilon of nothing": changed(*AGE, "epsilon", to=0),
-    "an epsilon below nothing": changed(*AGE, "epsilon", to="-1"),
-    "an epsilon in words": changed(*AGE, "epsilon", to="much"),
-    "no epsilon": changed(*AGE, "epsilon", to=None),
-    "another parameter": changed(*AGE, "privacy", to=1),
-    "each without layers": changed(*TOWNS, "each", to="0.5"),
-    "numbers for a category": changed(*TOWNS, "operator", to="square-wave"),
-    "bins outside": changed(*AGE, "universe", "bins", to=[18, 61]),
-    "bins that fall": changed(*AGE, "universe", "bins", to=[30, 18]),
-    "bounds the wrong way": changed(*AGE, "universe", "to", to=3),
-    "an unknown kind": changed(*AGE, "universe", "kind", to="words"),
-    "a key": changed(*AGE, "universe", to={"kind": "key"}),
-    "a grid that does not reach its end": changed(*AGE, "universe", to=GRID),
-    "a strange missing": changed(*AGE, "universe", "missing", to="never"),
-    "a value listed twice": changed(*TOWNS, "universe", "values", to=["a", "a"]),
-    "values of two kinds": changed(*TOWNS, "universe", "values", to=["a", 1]),
-    "no values": changed(*TOWNS, "universe", "values", to=[]),
-    "an item named twice": changed(*BOUGHT, "universe", "vocabulary", to=["tea", "tea"]),
-    "a set by a single operator": changed(*BOUGHT, "operator", to="unary"),
-    "a probability above 1": changed(*BOUGHT, "keep", to="1.5"),
-    "a set without its parameter": changed(*BOUGHT, "keep", to=None),
-    "plans where none belong": changed(*BOUGHT, "plans", to=[{"size": 0, "keep": [1], "insert": 0}]),
-    "more items than there are": changed(*BOUGHT, "largest", to=4),
-    "a version of nothing": changed("version", to=0),
-    "a version in words": changed("version", to="1"),
-    "strange repeats": changed("repeats", to="always"),
-    "two layers of one": changed("repeats", to="two-layers"),
-    "no question": changed("questions", to={}),
-    "questions in a list": changed("questions", to=[]),
-    "a name with a slash": changed("questions", "a/b", to=SHOP.public_dict()["questions"]["town"]),
-    "one attribute in two ways": changed(*TOWNS, "attribute", to="age"),
-    "closed in words": changed("closed", to="no"),
-    "a holder without a name": changed("holder", to=""),
-    "a holder on two lines": changed("holder", to="two\nlines"),
-    "a holder of 121 letters": changed("holder", to="x" * 121),
-    "a lifetime in words": changed("lifetime", to="long"),
-    "a lifetime of nothing": changed("lifetime", to=0),
-    "a lifetime below one report": changed("lifetime", to="2.9"),
+    "a fingerprint of something else": change_description("fingerprint", to="0" * 64),
+    "no fingerprint": change_description("fingerprint", to=None),
+    "a recipe beside the question": change_description(*AGE, "recipe", to={"draw": "even", "reach": 0}),
+    "a key that nobody knows": change_description("noise", to="none"),
+    "an unknown operator": change_description(*AGE, "operator", to="none"),
+    "an operator of the language": change_description(*AGE, "operator", to="constructor"),
+    "no operator": change_description(*AGE, "operator", to=None),
+    "an epsilon that hides nothing": change_description(*AGE, "epsilon", to=21),
+    "an epsilon of nothing": change_description(*AGE, "epsilon", to=0),
+    "an epsilon below nothing": change_description(*AGE, "epsilon", to="-1"),
+    "an epsilon in words": change_description(*AGE, "epsilon", to="much"),
+    "no epsilon": change_description(*AGE, "epsilon", to=None),
+    "another parameter": change_description(*AGE, "privacy", to=1),
+    "each without layers": change_description(*TOWNS, "each", to="0.5"),
+    "numbers for a category": change_description(*TOWNS, "operator", to="square-wave"),
+    "bins outside": change_description(*AGE, "universe", "bins", to=[18, 61]),
+    "bins that fall": change_description(*AGE, "universe", "bins", to=[30, 18]),
+    "bounds the wrong way": change_description(*AGE, "universe", "to", to=3),
+    "an unknown kind": change_description(*AGE, "universe", "kind", to="words"),
+    "a key": change_description(*AGE, "universe", to={"kind": "key"}),
+    "a grid that does not reach its end": change_description(*AGE, "universe", to=GRID),
+    "a strange missing": change_description(*AGE, "universe", "missing", to="never"),
+    "a value listed twice": change_description(*TOWNS, "universe", "values", to=["a", "a"]),
+    "values of two kinds": change_description(*TOWNS, "universe", "values", to=["a", 1]),
+    "no values": change_description(*TOWNS, "universe", "values", to=[]),
+    "an item named twice": change_description(*BOUGHT, "universe", "vocabulary", to=["tea", "tea"]),
+    "a set by a single operator": change_description(*BOUGHT, "operator", to="unary"),
+    "a probability above 1": change_description(*BOUGHT, "keep", to="1.5"),
+    "a set without its parameter": change_description(*BOUGHT, "keep", to=None),
+    "plans where none belong": change_description(*BOUGHT, "plans", to=[{"size": 0, "keep": [1], "insert": 0}]),
+    "more items than there are": change_description(*BOUGHT, "largest", to=4),
+    "a version of nothing": change_description("version", to=0),
+    "a version in words": change_description("version", to="1"),
+    "strange repeats": change_description("repeats", to="always"),
+    "two layers of one": change_description("repeats", to="two-layers"),
+    "no question": change_description("questions", to={}),
+    "questions in a list": change_description("questions", to=[]),
+    "a name with a slash": change_description("questions", "a/b", to=SHOP.public_dict()["questions"]["town"]),
+    "one attribute in two ways": change_description(*TOWNS, "attribute", to="age"),
+    "closed in words": change_description("closed", to="no"),
+    "a holder without a name": change_description("holder", to=""),
+    "a holder on two lines": change_description("holder", to="two\nlines"),
+    "a holder of 121 letters": change_description("holder", to="x" * 121),
+    "a lifetime in words": change_description("lifetime", to="long"),
+    "a lifetime of nothing": change_description("lifetime", to=0),
+    "a lifetime below one report": change_description("lifetime", to="2.9"),
 }
 
 
@@ -250,7 +250,7 @@ def test_description_refused_by_python_is_refused_in_the_browser(tab: Page) -> N
 
 def test_published_description_is_accepted(tab: Page) -> None:
     council = replace(SHOP, holder="Works council 😀", lifetime=Fraction("30.5")).public_dict()
-    described = [{**SHOP.public_dict(), "closed": True, "clients": 9}, changed("version", to=7), council]
+    described = [{**SHOP.public_dict(), "closed": True, "clients": 9}, change_description("version", to=7), council]
     assert run(tab, "readings", described) == [None, None, None]
     for item in described:
         collection_from_dict(json.loads(json.dumps(item)))

@@ -41,10 +41,10 @@ RECEIVED = "Your report was received."
 @pytest.fixture
 def form(page: Page, service: FormService) -> Page:
     """The form of the survey, opened."""
-    return opened(page, service, SURVEY)
+    return open_form(page, service, SURVEY)
 
 
-def opened(page: Page, service: FormService, collection: Collection) -> Page:
+def open_form(page: Page, service: FormService, collection: Collection) -> Page:
     page.goto(service.form(collection))
     page.get_by_role("button", name=SHOW).wait_for()
     return page
@@ -70,14 +70,14 @@ def send(page: Page) -> str:
     return page.locator("#status").inner_text()
 
 
-def watched(page: Page) -> list[Request]:
+def watch_requests(page: Page) -> list[Request]:
     """Everything that leaves from now on, in any tab of this visitor."""
     seen: list[Request] = []
     page.context.on("request", lambda request: seen.append(request))
     return seen
 
 
-def posted(requests: list[Request]) -> list[Any]:
+def posted_bodies(requests: list[Request]) -> list[Any]:
     """The bodies that were sent to the holder."""
     return [json.loads(request.post_data or "") for request in requests if request.method == "POST"]
 
@@ -89,12 +89,12 @@ def leaks(requests: list[Request], words: list[str]) -> list[str]:
 
 
 def test_no_request_contains_a_true_value(form: Page, service: FormService) -> None:
-    requests = watched(form)
+    requests = watch_requests(form)
     form.context.add_cookies([{"name": "who", "value": "me", "url": service.address}])
     form.reload()
     fill(form)
     shown = show(form)
-    assert posted(requests) == []
+    assert posted_bodies(requests) == []
     assert RECEIVED in send(form)
     assert leaks(requests, TRUE) == []
     [post] = [request for request in requests if request.method == "POST"]
@@ -133,8 +133,8 @@ LEAKY = {
 @pytest.mark.parametrize("case", LEAKY)
 def test_leaking_form_is_detected(case: str, page: Page, service: FormService) -> None:
     LEAKY[case].plant(page)
-    opened(page, service, SURVEY)
-    requests = watched(page)
+    open_form(page, service, SURVEY)
+    requests = watch_requests(page)
     fill(page)
     show(page)
     send(page)
@@ -142,12 +142,12 @@ def test_leaking_form_is_detected(case: str, page: Page, service: FormService) -
 
 
 def test_preview_equals_the_sent_report_and_the_python_description(form: Page) -> None:
-    requests = watched(form)
+    requests = watch_requests(form)
     fill(form)
     show(form)
     result = {name: form.locator(f"[data-told={name}]").inner_text() for name in SURVEY.questions}
     assert RECEIVED in send(form)
-    [report] = posted(requests)[-1]["reports"]
+    [report] = posted_bodies(requests)[-1]["reports"]
     for name, question in SURVEY.questions.items():
         assert result[name].split() == read_aloud(question, operator_for(question), report["answers"][name]).split()
 
@@ -158,16 +158,16 @@ def test_questions_are_shown_in_the_defined_order(form: Page) -> None:
 
 
 def test_form_sends_the_same_report_after_being_offline(form: Page) -> None:
-    requests = watched(form)
+    requests = watch_requests(form)
     form.context.set_offline(True)
     form.get_by_text("You are offline. You can fill in the form").wait_for()
     fill(form)
     shown = show(form)
     assert "You are offline. Nothing was sent." in send(form)
-    assert posted(requests) == []
+    assert posted_bodies(requests) == []
     form.context.set_offline(False)
     assert RECEIVED in send(form)
-    assert posted(requests) == [json.loads(shown)]
+    assert posted_bodies(requests) == [json.loads(shown)]
 
 
 def test_unreachable_service_can_be_retried(form: Page) -> None:
@@ -176,41 +176,41 @@ def test_unreachable_service_can_be_retried(form: Page) -> None:
     form.route("**/reports", lambda route: route.abort())
     assert "The holder's service could not be reached." in send(form)
     form.unroute("**/reports")
-    requests = watched(form)
+    requests = watch_requests(form)
     assert RECEIVED in send(form)
-    assert posted(requests) == [json.loads(shown)]
+    assert posted_bodies(requests) == [json.loads(shown)]
 
 
-def given_away(page: Page, text: str) -> None:
-    """Wait until the page shows what its answers give away."""
+def wait_for_loss(page: Page, text: str) -> None:
+    """Wait until the page shows the loss of the answers."""
     page.locator("#given").get_by_text(text).wait_for()
 
 
 def test_memory_survives_the_page_and_repeats_the_report(page: Page, service: FormService) -> None:
-    opened(page, service, service.fresh(SURVEY))
+    open_form(page, service, service.fresh(SURVEY))
     fill(page)
     first = show(page)
     assert RECEIVED in send(page)
     page.reload()
-    given_away(page, "income: 1 different value answered so far")
+    wait_for_loss(page, "income: 1 different value answered so far")
     fill(page)
     assert show(page) == first
     fill(page, income="50001")
-    page.get_by_role("heading", name="Your report").wait_for(state="hidden")  # another answer: shown anew or not at all
+    page.get_by_role("heading", name="Your report").wait_for(state="hidden")  # another answer is previewed again
     other = show(page)
     assert RECEIVED in send(page)
     report, other_report = (json.loads(text)["reports"][0] for text in (first, other))
     assert report["id"] != other_report["id"]
     assert report["answers"]["town"] == other_report["answers"]["town"]
-    given_away(page, "income: 2 different values")
+    wait_for_loss(page, "income: 2 different values")
 
 
 def test_versions_of_one_question_have_one_answer(page: Page, service: FormService) -> None:
-    """A version that asks the same draws nothing anew, and the new one is received."""
+    """A version with the same questions draws no new answers, and its report is received."""
     collection = service.fresh(SURVEY)
     answers, ids = [], []
     for version in range(1, 7):
-        opened(page, service, replace(collection, version=version))
+        open_form(page, service, replace(collection, version=version))
         fill(page)
         [report] = json.loads(show(page))["reports"]
         assert RECEIVED in send(page)
@@ -218,27 +218,27 @@ def test_versions_of_one_question_have_one_answer(page: Page, service: FormServi
         ids.append(report["id"])
     assert answers == [answers[0]] * 6
     assert len(set(ids)) == 6
-    given_away(page, "income: 1 different value")
+    wait_for_loss(page, "income: 1 different value")
 
 
 def test_exceeded_lifetime_loss_is_refused_and_not_sent(page: Page, service: FormService) -> None:
     """The holder asks the same again under another name, and states a higher lifetime."""
     towns = [Question(f"town{number}", TOWNS, "subset", epsilon=1) for number in range(3)]
     collection = service.fresh(Collection("limited", {"town": towns[0]}, holder="Works council", lifetime=Fraction(2)))
-    requests = watched(page)
+    requests = watch_requests(page)
     for version in (1, 2):
-        opened(page, service, replace(collection, version=version, questions={"town": towns[version - 1]}))
+        open_form(page, service, replace(collection, version=version, questions={"town": towns[version - 1]}))
         page.get_by_label("Larisa").check()
         show(page)
         assert RECEIVED in send(page)
-    given_away(page, "Your answers to Works council have used 2.0 of 2.0.")
-    opened(page, service, replace(collection, version=3, questions={"town": towns[2]}, lifetime=Fraction(9)))
+    wait_for_loss(page, "Your answers to Works council have used 2.0 of 2.0.")
+    open_form(page, service, replace(collection, version=3, questions={"town": towns[2]}, lifetime=Fraction(9)))
     page.get_by_label("Larisa").check()
     page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text(
         "Your answers to Works council have used 2.0 of 2.0. This question would need 1.0 more. Nothing was sent."
     ).wait_for()
-    assert len(posted(requests)) == 2
+    assert len(posted_bodies(requests)) == 2
 
 
 def test_two_visitors_have_different_reports(browser: Browser, service: FormService) -> None:
@@ -246,7 +246,7 @@ def test_two_visitors_have_different_reports(browser: Browser, service: FormServ
     for _ in range(2):
         context = browser.new_context()
         page = context.new_page()
-        opened(page, service, SURVEY)
+        open_form(page, service, SURVEY)
         fill(page)
         ids.add(json.loads(show(page))["reports"][0]["id"])
         context.close()
@@ -259,7 +259,7 @@ def test_tabs_that_share_a_memory_take_turns(form: Page, service: FormService) -
 
 def test_form_without_locking_is_detected(page: Page, service: FormService) -> None:
     Fault("memory.js", "globalThis.navigator?.locks ?", "false ?").plant(page)
-    assert not waits_for_another_tab(opened(page, service, SURVEY), service)
+    assert not waits_for_another_tab(open_form(page, service, SURVEY), service)
 
 
 def waits_for_another_tab(form: Page, service: FormService) -> bool:
@@ -297,7 +297,7 @@ BROKEN = {
 @pytest.mark.parametrize("case", BROKEN)
 def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service: FormService) -> None:
     program, says = BROKEN[case]
-    requests = watched(page)
+    requests = watch_requests(page)
     page.add_init_script(program)
     page.goto(service.form(SURVEY))
     if case != "forbidden":
@@ -305,7 +305,7 @@ def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service
         page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text(says).wait_for()
     assert page.get_by_role("button", name=SEND, exact=True).count() == 0
-    assert posted(requests) == []
+    assert posted_bodies(requests) == []
 
 
 def test_lost_or_damaged_memory_is_refused_and_never_replaced(form: Page) -> None:
@@ -322,14 +322,14 @@ def test_lost_or_damaged_memory_is_refused_and_never_replaced(form: Page) -> Non
     form.locator("#problem").get_by_text("cannot be read").wait_for()
 
 
-def stored(page: Page) -> dict[str, Any]:
+def stored_memory(page: Page) -> dict[str, Any]:
     """What the browser remembers."""
     content: dict[str, Any] = json.loads(page.evaluate("JSON.stringify({ ...localStorage })"))
     return {key.removeprefix("tidegate:"): json.loads(value) for key, value in content.items()}
 
 
-def used(page: Page, holder: str) -> str:
-    spent: str = stored(page)[f"holder/{holder}"]["spent"]
+def used_lifetime(page: Page, holder: str) -> str:
+    spent: str = stored_memory(page)[f"holder/{holder}"]["spent"]
     return spent
 
 
@@ -337,16 +337,16 @@ def test_once_is_locked_by_sending_but_not_by_a_preview(page: Page, service: For
     collection = service.fresh(
         Collection("once", {"town": Question("town", TOWNS, "subset", epsilon=1)}, repeats="once")
     )
-    opened(page, service, collection)
+    open_form(page, service, collection)
     page.get_by_text("Each person can send one report").wait_for()
     reports = {}
     for town in ("Larisa", "Volos", "Larisa"):
         page.get_by_label(town).check()
         report = show(page)
         assert reports.setdefault(town, report) == report, "a draft is permanent"
-    assert used(page, collection.name) == "0"
+    assert used_lifetime(page, collection.name) == "0"
     assert RECEIVED in send(page)
-    assert used(page, collection.name) == "1"
+    assert used_lifetime(page, collection.name) == "1"
     page.get_by_label("Volos").check()
     page.get_by_role("button", name=SHOW).click()
     page.locator("#problem").get_by_text("yours was already sent").wait_for()
@@ -362,7 +362,7 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     each: dict[str, Any] = {"each": "0.5"} if repeats == "two-layers" else {}
     town = Question("town", TOWNS, "unary", epsilon=2, **each)
     collection = service.fresh(Collection("lost", {"town": town}, repeats=repeats))
-    opened(page, service, collection)
+    open_form(page, service, collection)
     page.get_by_label("Larisa").check()
     shown = show(page)
 
@@ -373,7 +373,7 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     page.route("**/reports", lose)
     assert "It is not certain that your report was received." in send(page)
     page.unroute("**/reports")
-    assert used(page, collection.name) == "2"
+    assert used_lifetime(page, collection.name) == "2"
     page.reload()
     page.get_by_role("button", name=SHOW).wait_for()
     if repeats == "once":
@@ -383,41 +383,41 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     page.get_by_label("Larisa").check()
     assert show(page) == shown
     assert "counts only once" in send(page)
-    assert used(page, collection.name) == "2"
+    assert used_lifetime(page, collection.name) == "2"
 
 
 def test_offline_nothing_is_charged(page: Page, service: FormService) -> None:
     collection = service.fresh(SURVEY, repeats="once")
-    opened(page, service, collection)
+    open_form(page, service, collection)
     fill(page)
     show(page)
     page.context.set_offline(True)
     assert "Nothing was sent." in send(page)
-    assert used(page, collection.name) == "0"
+    assert used_lifetime(page, collection.name) == "0"
     page.context.set_offline(False)
 
 
 def test_forgetting_removes_answers_but_not_the_used_loss(page: Page, service: FormService) -> None:
     collection = service.fresh(SURVEY)
-    opened(page, service, collection)
+    open_form(page, service, collection)
     fill(page)
     show(page)
     assert RECEIVED in send(page)
-    before = used(page, collection.name)
+    before = used_lifetime(page, collection.name)
     page.get_by_role("button", name="Delete my answers").click()
     page.get_by_text("Your answers and drafts were deleted from this browser.").wait_for()
-    assert set(stored(page)) == {f"holder/{collection.name}"}
+    assert set(stored_memory(page)) == {f"holder/{collection.name}"}
     assert page.locator("#preview").is_hidden()
     page.reload()
-    given_away(page, f"Your answers to {collection.name} have used")
-    assert used(page, collection.name) == before != "0"
+    wait_for_loss(page, f"Your answers to {collection.name} have used")
+    assert used_lifetime(page, collection.name) == before != "0"
     fill(page)
     show(page)  # a forgotten memory can be begun again; the page does not take it for a lost one
 
 
 def test_report_forgotten_in_another_tab_is_not_sent(page: Page, service: FormService) -> None:
-    requests = watched(page)
-    opened(page, service, service.fresh(SURVEY))
+    requests = watch_requests(page)
+    open_form(page, service, service.fresh(SURVEY))
     fill(page)
     show(page)
     other = page.context.new_page()
@@ -426,19 +426,19 @@ def test_report_forgotten_in_another_tab_is_not_sent(page: Page, service: FormSe
     other.get_by_text("Your answers and drafts were deleted").wait_for()
     page.locator("#preview button").click()
     page.locator("#problem .what").wait_for()
-    assert posted(requests) == []
+    assert posted_bodies(requests) == []
 
 
 def test_two_layers_send_the_report_that_was_shown(page: Page, service: FormService) -> None:
-    requests = watched(page)
+    requests = watch_requests(page)
     town = Question("town", TOWNS, "randomized-response", epsilon=4, each=1)
-    opened(page, service, Collection("layers", {"town": town}, repeats="two-layers"))
+    open_form(page, service, Collection("layers", {"town": town}, repeats="two-layers"))
     page.get_by_label("Larisa").check()
     reports = []
     for _ in range(5):
         reports.append(show(page))
         send(page)
-        assert posted(requests)[-1] == json.loads(reports[-1])
+        assert posted_bodies(requests)[-1] == json.loads(reports[-1])
         page.get_by_label("Larisa").dispatch_event("input")
     assert len(set(reports)) == 5
 
@@ -488,7 +488,7 @@ LATE = {later_version, closing}  # happen after the form was filled in
 def test_refused_report_is_not_shown_as_received(case: str, page: Page, service: FormService) -> None:
     change, reason = REFUSALS[case]
     collection = service.fresh(SURVEY)
-    opened(page, service, collection)
+    open_form(page, service, collection)
     if change not in LATE:
         change(page, service, collection)
         page.get_by_role("button", name=SHOW).wait_for()
@@ -504,14 +504,14 @@ def test_refused_report_is_not_shown_as_received(case: str, page: Page, service:
 
 
 def test_report_sent_twice_counts_once(page: Page, service: FormService) -> None:
-    opened(page, service, service.fresh(SURVEY))
+    open_form(page, service, service.fresh(SURVEY))
     fill(page)
     shown = show(page)
-    requests = watched(page)
+    requests = watch_requests(page)
     assert RECEIVED in send(page)
     page.locator("#preview button").click()
     page.get_by_text(re.compile("counts only once")).wait_for()
-    assert posted(requests) == [json.loads(shown)] * 2
+    assert posted_bodies(requests) == [json.loads(shown)] * 2
     page.reload()
     page.get_by_role("button", name=SHOW).wait_for()
     fill(page)
@@ -549,14 +549,14 @@ def test_only_an_accepted_report_is_shown_as_received(form: Page) -> None:
             assert "Press Send again" in outcome
             form.unroute("**/reports")
             form.evaluate("document.querySelector('#status').replaceChildren()")
-    requests = watched(form)
+    requests = watch_requests(form)
     assert RECEIVED in send(form)
-    assert posted(requests) == [json.loads(shown)]
+    assert posted_bodies(requests) == [json.loads(shown)]
 
 
 def test_form_times_out_on_a_silent_service_and_can_retry(page: Page, service: FormService) -> None:
     page.clock.install()
-    opened(page, service, service.fresh(SURVEY))
+    open_form(page, service, service.fresh(SURVEY))
     fill(page)
     shown = show(page)
     page.route("**/reports", lambda route: None)
@@ -566,9 +566,9 @@ def test_form_times_out_on_a_silent_service_and_can_retry(page: Page, service: F
     page.get_by_text("The holder's service did not respond in time.").wait_for()
     assert page.get_by_text("It is not certain that your report was received.").is_visible()
     page.unroute("**/reports")
-    requests = watched(page)
+    requests = watch_requests(page)
     assert RECEIVED in send(page)
-    assert posted(requests) == [json.loads(shown)]
+    assert posted_bodies(requests) == [json.loads(shown)]
 
 
 ERRORS = {
@@ -639,7 +639,7 @@ def test_names_that_look_like_markup_are_shown_as_text(page: Page, service: Form
         "'\"&amp;",
     )
     hostile = Collection("hostile", {"items": Question(words[0], Category(words), "subset", epsilon=1)})
-    opened(page, service, hostile)
+    open_form(page, service, hostile)
     expect(page.locator(".choice")).to_have_text(list(words))
     page.get_by_label(words[1]).check()
     show(page)
@@ -658,7 +658,7 @@ def test_every_field_type_encodes_the_entered_value(page: Page, service: FormSer
         "debts": Question("debts", Integer(0, 9, (), "lowest"), "randomized-response", epsilon=20),
         "herbs": Question("herbs", herbs, "mask", keep=1, insert=0),
     }
-    opened(page, service, Collection("kinds", questions))
+    open_form(page, service, Collection("kinds", questions))
     page.get_by_label("month").select_option("month 7")
     page.get_by_label("False").check()
     page.get_by_label("age").fill("64.5")
@@ -684,7 +684,7 @@ def test_invalid_answer_is_reported_at_its_field(form: Page) -> None:
 
 
 def test_form_works_by_keyboard_alone(form: Page) -> None:
-    requests = watched(form)
+    requests = watch_requests(form)
     form.get_by_label("income", exact=True).focus()
     form.keyboard.type("48813")
     tab_to(form, "question-town-0")
@@ -697,7 +697,7 @@ def test_form_works_by_keyboard_alone(form: Page) -> None:
         form.keyboard.press("Tab")
     form.keyboard.press("Enter")
     form.get_by_text(RECEIVED).wait_for()
-    assert len(posted(requests)) == 1
+    assert len(posted_bodies(requests)) == 1
 
 
 def tab_to(page: Page, name: str) -> None:
@@ -712,7 +712,7 @@ def tab_to(page: Page, name: str) -> None:
 def test_form_fits_a_phone_and_both_themes(scheme: Any, browser: Browser, service: FormService) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     page = context.new_page()
-    opened(page, service, SURVEY)
+    open_form(page, service, SURVEY)
     fill(page)
     show(page)
     send(page)
@@ -728,14 +728,14 @@ def test_form_fits_a_phone_and_both_themes(scheme: Any, browser: Browser, servic
     context.close()
 
 
-def contrast(one: str, other: str) -> float:
-    """Of two colours, as WCAG 2 defines it."""
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(color: str, other: str) -> float:
+    """Of two colors, as WCAG 2 defines it."""
+    high, low = sorted((luminance(color), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
-def luminance(colour: str) -> float:
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+def luminance(color: str) -> float:
+    parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
     red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

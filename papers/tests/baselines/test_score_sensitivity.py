@@ -37,7 +37,7 @@ SIZES = [(n, k) for n in range(1, 6) for k in (2, 3)]
 def largest(tables: Iterable[tuple[int, ...]], score: Callable[[Any], int]) -> int:
     """Return the largest change over all counts and all moves of one row."""
     cached_score = cache(score)
-    return max(abs(cached_score(b) - cached_score(moved)) for b in tables for moved in reference.neighbours(b))
+    return max(abs(cached_score(b) - cached_score(moved)) for b in tables for moved in reference.neighbors(b))
 
 
 @pytest.mark.parametrize(("n", "cells"), SIZES)
@@ -130,9 +130,9 @@ def test_enumeration_detects_a_minimum_leaf_size_on_all_rows() -> None:
             r
             for r in runs
             if len(r) == 1
-            or all(x + y >= least for x, y in zip(reference.merged(a, r), reference.merged(b, r), strict=True))
+            or all(x + y >= least for x, y in zip(reference.merge(a, r), reference.merge(b, r), strict=True))
         ]
-        return max(int(squares_exactly(reference.merged(a, r), reference.merged(b, r)) * 2**places) for r in allowed)
+        return max(int(squares_exactly(reference.merge(a, r), reference.merge(b, r)) * 2**places) for r in allowed)
 
     def worst(least: int) -> int:
         return max(largest(reference.tables(3, 3), lambda b, a=a: faulty(a, b, least)) for a in reference.tables(4, 3))
@@ -186,7 +186,7 @@ SPREAD = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "score"), SPREAD, ids=["variation", "grid", "dyadic", "dyadic penalised"])
+@pytest.mark.parametrize(("kind", "score"), SPREAD, ids=["variation", "grid", "dyadic", "dyadic penalized"])
 @pytest.mark.parametrize("shares", [3, 4])
 def test_spread_rows_of_every_small_table(kind, score, shares) -> None:
     """Two rows, each with one of six intervals on both axes, cells of one half: all tables and all replacements."""

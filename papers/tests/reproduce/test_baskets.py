@@ -56,13 +56,13 @@ def test_pattern_loses_items_by_its_corruption(corruption: float) -> None:
 
 
 def test_patterns_share_items_with_the_one_before() -> None:
-    def shared(correlation: float) -> float:
+    def mean_overlap(correlation: float) -> float:
         starts, items, chance, _ = pool(Shop(pattern_size=6, correlation=correlation), np.random.default_rng(1))
         rows = [set(row.tolist()) for row in np.split(items, starts[1:-1])]
         assert chance.sum() == pytest.approx(1)
         return float(np.mean([len(before & after) / len(after) for before, after in pairwise(rows)]))
 
-    assert shared(1e-9) < 0.05 < 0.3 < shared(0.5) < shared(5.0)
+    assert mean_overlap(1e-9) < 0.05 < 0.3 < mean_overlap(0.5) < mean_overlap(5.0)
 
 
 def test_impossible_shop_is_refused() -> None:

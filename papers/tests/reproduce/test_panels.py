@@ -19,7 +19,7 @@ WHOLE = np.array(COUNTS)
 PER_TARGET = {"kullback-leibler", "chi-square", "posterior"}
 
 
-def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
+def release_order(plan: Plan, cells: np.ndarray) -> np.ndarray:
     """Return the cells in the order in which a gate releases them."""
     return cells[Gate(plan).decide(cells, np.arange(cells.size)).released]
 
@@ -27,7 +27,7 @@ def released(plan: Plan, cells: np.ndarray) -> np.ndarray:
 def soldiers(tests: tuple[str, ...]) -> tuple[Plan, np.ndarray]:
     plan = make_plan(concealment(tests=tests), BASELINE, SHARES)
     cells = np.random.default_rng(3).permutation(np.repeat(np.arange(50), WHOLE.T.ravel()))[:3000]
-    return plan, released(plan, cells)
+    return plan, release_order(plan, cells)
 
 
 def titles(figure: Any) -> str:

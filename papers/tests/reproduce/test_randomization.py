@@ -178,15 +178,15 @@ def reference(function: int, noise: str, privacy: int) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def done() -> Reproduction:
+def reproduction() -> Reproduction:
     return reproduce(full=True)
 
 
 @pytest.mark.long
-def test_whole_table_agrees_with_another_implementation(done: Reproduction) -> None:
+def test_whole_table_agrees_with_another_implementation(reproduction: Reproduction) -> None:
     """One sample each: single cells of ByClass and Local vary by two or three points."""
     apart = {"original": [], "global": [], "by-class": [], "local": []}
-    for row in done.accuracies:
+    for row in reproduction.accuracies:
         expected = reference(row.function, row.noise, round(100 * row.level))
         for name, gaps in apart.items():
             gaps.append(row.percent[name] - expected[name])
@@ -197,8 +197,8 @@ def test_whole_table_agrees_with_another_implementation(done: Reproduction) -> N
 
 
 @pytest.mark.long
-def test_default_is_within_fifteen_points_and_above_by_class(done: Reproduction) -> None:
-    for row in done.accuracies:
+def test_default_is_within_fifteen_points_and_above_by_class(reproduction: Reproduction) -> None:
+    for row in reproduction.accuracies:
         if row.level == 1:
             assert row.own_gap < 15, row
             if row.function in (2, 4):
@@ -207,16 +207,16 @@ def test_default_is_within_fifteen_points_and_above_by_class(done: Reproduction)
 
 
 @pytest.mark.long
-def test_page_shows_every_item_and_picture(done: Reproduction) -> None:
-    assert [item.id for item in done.items] == [item.id for item in PUBLISHED if not item.id.startswith("s3_")]
-    assert {item.id for item in done.items if item.status == "erratum"} == ERRATA
-    assert all(len(item.note) > 20 for item in done.items if item.status != "reproduced")
-    drawn = pictures(done)
+def test_page_shows_every_item_and_picture(reproduction: Reproduction) -> None:
+    assert [item.id for item in reproduction.items] == [item.id for item in PUBLISHED if not item.id.startswith("s3_")]
+    assert {item.id for item in reproduction.items if item.status == "erratum"} == ERRATA
+    assert all(len(item.note) > 20 for item in reproduction.items if item.status != "reproduced")
+    drawn = pictures(reproduction)
     text = page(
         "Randomization",
         FACTS["paper"],
-        done.items,
+        reproduction.items,
         [(picture_bytes(picture.figure), picture.words) for picture in drawn],
     )
     assert text.count("<img") == 2
-    assert all(item.id in text for item in done.items)
+    assert all(item.id in text for item in reproduction.items)

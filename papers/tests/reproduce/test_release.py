@@ -42,28 +42,28 @@ SAMPLED |= {"fig15_first", "fig19_MIS_DQT", "fig19_KLD_MIS", "fig19_KLD_CST", "f
 
 
 @pytest.fixture(scope="module")
-def done() -> Reproduction:
+def reproduction() -> Reproduction:
     return run_release()
 
 
-def ours(done: Reproduction, name: str) -> object:
-    return next(item.ours for item in done.items if item.id == name)
+def ours(reproduction: Reproduction, name: str) -> object:
+    return next(item.ours for item in reproduction.items if item.id == name)
 
 
-def test_every_number_is_reproduced_except_for_known_differences(done: Reproduction) -> None:
+def test_every_number_is_reproduced_except_for_known_differences(reproduction: Reproduction) -> None:
     ids: dict[str, set[str]] = {status: set() for status in WORDS}
-    for item in done.items:
+    for item in reproduction.items:
         ids[item.status].add(item.id)
     assert ids["erratum"] == ERRATA
     assert ids["differs"] == DIFFER
     assert ids["within noise"] == SAMPLED
     assert ids["reproduced"] == set(ITEMS) - ERRATA - DIFFER - SAMPLED
-    assert [item.id for item in done.items] == [item.id for item in PUBLISHED]
-    assert summary(done.items) == "131 reproduced, 39 within noise, 37 errata, 20 differ"
+    assert [item.id for item in reproduction.items] == [item.id for item in PUBLISHED]
+    assert summary(reproduction.items) == "131 reproduced, 39 within noise, 37 errata, 20 differ"
 
 
-def test_every_difference_has_a_reason(done: Reproduction) -> None:
-    assert all(len(item.note) > 20 for item in done.items if item.status != "reproduced")
+def test_every_difference_has_a_reason(reproduction: Reproduction) -> None:
+    assert all(len(item.note) > 20 for item in reproduction.items if item.status != "reproduced")
 
 
 def test_every_id_is_used_once() -> None:
@@ -97,17 +97,17 @@ def test_shipped_numbers_equal_the_golden_ones() -> None:
 # Figure 16
 
 
-def test_means_within_noise_are_within_two_standard_errors(done: Reproduction) -> None:
-    for row in done.means:
+def test_means_within_noise_are_within_two_standard_errors(reproduction: Reproduction) -> None:
+    for row in reproduction.means:
         expected = [abs(printed - mean) <= 2 * deviation * math.sqrt(1 / 100 + 1 / 20)
                     for printed, mean, deviation in zip(row.published, row.mean, row.deviation, strict=True)]  # fmt: skip
         status = [f"fig16_{row.level}_{row.test}_{name}" not in DIFFER for name in LOCATIONS]
         assert status == expected, (row.test, row.level)
 
 
-def test_other_means_are_not_reproduced(done: Reproduction) -> None:
+def test_other_means_are_not_reproduced(reproduction: Reproduction) -> None:
     """A planted fault: a tenth more of every location. Dixon's and Pearson's tests vary too much to detect it."""
-    wrong = [replace(row, mean=1.1 * row.mean) for row in done.means if row.test in ("MIS", "KLD")]
+    wrong = [replace(row, mean=1.1 * row.mean) for row in reproduction.means if row.test in ("MIS", "KLD")]
     results = figure_16.figure_16(wrong)
     names = [f"fig16_{row.level}_{row.test}_{name}" for row in wrong for name in LOCATIONS]
     assert {compare(ITEMS[name], results[name]).status for name in names} == {"differs"}
@@ -127,8 +127,8 @@ def test_release_without_a_queue_is_not_reproduced() -> None:
     assert min(totals) > 2000
 
 
-def test_no_test_stops_forever_in_sixty_sequences(done: Reproduction) -> None:
-    assert [row.frozen for row in done.means] == [0] * 8
+def test_no_test_stops_forever_in_sixty_sequences(reproduction: Reproduction) -> None:
+    assert [row.frozen for row in reproduction.means] == [0] * 8
     assert figure_16.WATCHED == 60
 
 
@@ -141,9 +141,9 @@ def test_degrees_of_freedom_of_observed_values_would_stop() -> None:
     assert 100 in stopped.released.sum(axis=1)
 
 
-def test_dixon_test_can_exclude_a_location_for_good(done: Reproduction) -> None:
+def test_dixon_test_can_exclude_a_location_for_good(reproduction: Reproduction) -> None:
     """The first record makes the location an outlier. The paper does not state this; the other tests never do it."""
-    shut = {row.test: row.shut_out for row in done.means if row.level == "0.2"}
+    shut = {row.test: row.shut_out for row in reproduction.means if row.level == "0.2"}
     assert shut.pop("DQT") > 0
     assert set(shut.values()) == {0}
 
@@ -172,12 +172,12 @@ def test_fisher_exact_test_adds_up_splits(hits: int, tries: int, others: int, mo
     assert figure_19.fisher(hits, tries, others, more) == pytest.approx(chance, rel=1e-12)
 
 
-def test_calls_its_own_releases_safe(done: Reproduction) -> None:
-    assert np.diag(done.safe.counts).tolist() == [100] * 4
+def test_calls_its_own_releases_safe(reproduction: Reproduction) -> None:
+    assert np.diag(reproduction.safe.counts).tolist() == [100] * 4
 
 
-def test_another_share_of_safe_releases_is_not_reproduced(done: Reproduction) -> None:
-    wrong = replace(done.safe, counts=np.clip(done.safe.counts + 30, 0, 100))
+def test_another_share_of_safe_releases_is_not_reproduced(reproduction: Reproduction) -> None:
+    wrong = replace(reproduction.safe, counts=np.clip(reproduction.safe.counts + 30, 0, 100))
     results = figure_19.figure_19(wrong)
     names = [f"fig19_{test}_KLD" for test in TESTS if test != "KLD"]
     assert {compare(ITEMS[name], results[name]).status for name in names} == {"differs"}
@@ -205,12 +205,12 @@ def test_other_degrees_of_freedom_do_not_fit() -> None:
 
 
 @pytest.mark.long  # test_command_prints_items_and_writes_figures_and_a_page stays
-def test_page_contains_every_item_and_picture(done: Reproduction) -> None:
-    drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(done)]
+def test_page_contains_every_item_and_picture(reproduction: Reproduction) -> None:
+    drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(reproduction)]
     assert len(drawn) == 13
     assert all(content.startswith(b"\x89PNG") for content, _ in drawn)
-    text = page("Title", FACTS["paper"], done.items, drawn)
-    assert all(f"<td>{item.id}</td>" in text for item in done.items)
+    text = page("Title", FACTS["paper"], reproduction.items, drawn)
+    assert all(f"<td>{item.id}</td>" in text for item in reproduction.items)
     assert text.count("data:image/png;base64,") == len(drawn)
     assert "<script" not in text
 

@@ -173,7 +173,7 @@ def test_shared_knowledge_is_worth_little_to_each() -> None:
 ALPHA, PLAYERS = 1e-6, 8
 
 
-def measured() -> np.ndarray:
+def measured_payoffs() -> np.ndarray:
     random = np.random.default_rng(1)
     each = random.random(PLAYERS)
     return np.asarray(1 - np.exp(-totals(each)))
@@ -182,7 +182,7 @@ def measured() -> np.ndarray:
 @pytest.mark.claim
 def test_sampled_value_is_within_its_stated_error() -> None:
     """Correct code fails once in a million runs: that is the requested confidence."""
-    worth = measured()
+    worth = measured_payoffs()
     random = np.random.default_rng(list(f"{SEED}/shapley".encode()))
     sampled = sampled_shapley(
         PLAYERS,

@@ -16,7 +16,7 @@ TRUTH /= TRUTH.sum()
 CHANNEL = square_wave_channel(SquareWave(2.0), BINS)
 
 
-def learned(*sizes: int) -> Learned:
+def make_players(*sizes: int) -> Learned:
     """Return players with these numbers of respondents, who all report by the same channel."""
     random, chances = np.random.default_rng(4), CHANNEL.forward(TRUTH)
     counts = np.array([random.multinomial(size, chances / chances.sum()) for size in sizes], float)
@@ -24,7 +24,7 @@ def learned(*sizes: int) -> Learned:
 
 
 def test_more_respondents_are_worth_more() -> None:
-    payoff = learned(20_000, 200, 0)
+    payoff = make_players(20_000, 200, 0)
     shares = shapley(game(3, payoff))
     assert shares[0] > shares[1] > 0 == pytest.approx(shares[2])
     assert shares.sum() == pytest.approx(payoff(frozenset({0, 1, 2})))
@@ -32,7 +32,7 @@ def test_more_respondents_are_worth_more() -> None:
 
 
 def test_sampled_orders_agree_with_the_exact_value_within_their_error() -> None:
-    payoff = learned(5_000, 500, 500, 50)
+    payoff = make_players(5_000, 500, 500, 50)
     sampled = sampled_shapley(4, payoff, orders=60, reach=2.0, random=np.random.default_rng(1))
     assert (np.abs(sampled.shares - shapley(game(4, payoff))) <= sampled.error).all()
 

@@ -1,4 +1,4 @@
-"""Bitsets: every count is that of the slow twin, in memory and on disk, for every size apart."""
+"""Bitsets: every count equals the reference implementation, in memory and on disk, for each basket size."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def test_item_counts_equal_the_reference(reports: int, items: int, seed: int) ->
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_counts_of_pairs_and_larger_itemsets_equal_the_reference(reports: int, items: int, threads: int) -> None:
     rows = some_rows(reports, items, 3)
-    made, said = Bitsets.of(rows, vocabulary_size=items), slow.members(rows)
+    bitsets, members = Bitsets.of(rows, vocabulary_size=items), slow.members(rows)
     few = range(min(items, 9))
-    pairs = made.pair_counts(threads=threads)
+    pairs = bitsets.pair_counts(threads=threads)
     assert np.array_equal(pairs, pairs.T)
-    assert pairs.diagonal().tolist() == made.item_counts().tolist()
+    assert pairs.diagonal().tolist() == bitsets.item_counts().tolist()
     for size in (1, 2, 3, 4):
         itemsets = np.array(list(combinations(few, size)), np.int64).reshape(-1, size)
-        expected = slow.counts(said, itemsets.tolist())
-        assert made.counts(itemsets, threads=threads).tolist() == expected
+        expected = slow.counts(members, itemsets.tolist())
+        assert bitsets.counts(itemsets, threads=threads).tolist() == expected
         if size == 2:
-            assert [pairs[one, other] for one, other in itemsets] == expected
+            assert [pairs[first, second] for first, second in itemsets] == expected
 
 
 def test_empty_itemset_is_in_every_report() -> None:
@@ -66,22 +66,22 @@ def test_unknown_item_is_refused() -> None:
 @pytest.mark.parametrize("where", ["folder", "memory"])
 def test_stored_chunks_count_every_size_separately(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHUNK", 100)
-    place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
+    path = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
     operator = cut_and_paste(2, "0.1", range(4), vocabulary_size=63)
     random = np.random.default_rng(5)
     baskets = Baskets.of([random.choice(63, random.integers(0, 4), replace=False) for _ in range(1000)])
     rows = randomize_baskets(operator, baskets, BulkBits("stored"))
     for part in np.array_split(rows, 3):
-        BitsetFolder(place, operator).append(part)
-    counters = BitsetFolder(place, operator).counters()
+        BitsetFolder(path, operator).append(part)
+    counters = BitsetFolder(path, operator).counters()
     itemsets = list(combinations(range(8), 2))
     assert set(counters) == {0, 1, 2, 3}
     for size, counter in counters.items():
-        said = slow.members(rows[baskets.sizes == size])
-        assert counter.reports == len(said)
-        assert counter.counts(np.array(itemsets)).tolist() == slow.counts(said, itemsets)
-        assert [counter.pair_counts()[pair] for pair in itemsets] == slow.counts(said, itemsets)
-        assert counter.item_counts().tolist() == slow.counts(said, [(item,) for item in range(63)])
+        members = slow.members(rows[baskets.sizes == size])
+        assert counter.reports == len(members)
+        assert counter.counts(np.array(itemsets)).tolist() == slow.counts(members, itemsets)
+        assert [counter.pair_counts()[pair] for pair in itemsets] == slow.counts(members, itemsets)
+        assert counter.item_counts().tolist() == slow.counts(members, [(item,) for item in range(63)])
 
 
 def test_reports_without_a_size_are_counted_together(tmp_path: Path) -> None:
@@ -97,13 +97,13 @@ def test_reports_without_a_size_are_counted_together(tmp_path: Path) -> None:
 def test_concurrent_writers_lose_no_report(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All chunks have the same size and number of reports: names that count the chunks would be written over."""
     monkeypatch.setattr(stored, "CHUNK", 10)
-    place = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
+    path = str(tmp_path / "bits") if where == "folder" else f"memory://{tmp_path.name}"
     operator = mask("0.9", vocabulary_size=40)
     rows = randomize_baskets(operator, Baskets.of([[1, 2]] * 200), BulkBits("some"))
-    BitsetFolder(place, operator)
+    BitsetFolder(path, operator)
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: BitsetFolder(place, operator).append(rows), range(8)))
-    assert BitsetFolder(place, operator).counters()[0].reports == 1600
+        list(pool.map(lambda _: BitsetFolder(path, operator).append(rows), range(8)))
+    assert BitsetFolder(path, operator).counters()[0].reports == 1600
 
 
 def test_incomplete_chunk_is_never_counted(tmp_path: Path) -> None:

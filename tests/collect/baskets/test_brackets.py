@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collect.surveys import opened, policy_of
+from collect.surveys import open_survey, policy_of
 from sqlalchemy import text
 from typer.testing import CliRunner
 
@@ -43,8 +43,8 @@ def basket_collection(fixed: int) -> Collection:
 def open_as_before(url: str, collection: Collection) -> None:
     """Put a collection into the ledger as it was possible before it was refused."""
     session = tg.open(policy_of(collection), ledger=url)
-    gives = respondent_loss(collection)
-    body = {"description": collection.public_dict(), "gives": gives.to_dict(), "says": str(gives), "who": ""}
+    loss = respondent_loss(collection)
+    body = {"description": collection.public_dict(), "gives": loss.to_dict(), "says": str(loss), "who": ""}
     with session.ledger.store.writing() as connection:
         fields = {
             "account": "people/shop",
@@ -57,15 +57,15 @@ def open_as_before(url: str, collection: Collection) -> None:
     session.close()
 
 
-def collected(tmp_path: Path, fixed: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+def run_survey(tmp_path: Path, fixed: int, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The survey of people who all hold a to e. What depends on the collection alone is computed once for all clients."""
     collection, url = basket_collection(fixed), str(tmp_path / "s.ledger")
-    operator, gives = operator_for(collection.questions["basket"]), respondent_loss(collection)
+    operator, loss = operator_for(collection.questions["basket"]), respondent_loss(collection)
     monkeypatch.setattr(tidegate.collect.client, "operator_for", lambda question: operator)
-    monkeypatch.setattr(tidegate.collect.client, "respondent_loss", lambda collection: gives)
+    monkeypatch.setattr(tidegate.collect.client, "respondent_loss", lambda collection: loss)
     if collection.questions["basket"].cuts:
         open_as_before(url, collection)
-    _, survey = opened(url, tmp_path / "reports", collection)
+    _, survey = open_survey(url, tmp_path / "reports", collection)
     clients = (Client(collection, source=SeededBytes(f"{fixed} {number}")) for number in range(PEOPLE))
     survey.submit([client.randomize({"basket": list("abcde")}) for client in clients])
     return survey
@@ -79,7 +79,7 @@ def estimates(survey: Any) -> list[tuple[float, float]]:
 
 
 def test_padded_baskets_are_estimated_without_bias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    survey = collected(tmp_path, 8, monkeypatch)
+    survey = run_survey(tmp_path, 8, monkeypatch)
     for (support, error), width in zip(estimates(survey), (0.04, 0.12, 0.45), strict=True):
         assert abs(support - 1) < 4 * error
         assert error == pytest.approx(width, rel=0.35)
@@ -88,30 +88,30 @@ def test_padded_baskets_are_estimated_without_bias(tmp_path: Path, monkeypatch: 
 def test_cut_baskets_have_a_bracket_around_the_truth_and_no_estimate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    survey = collected(tmp_path, 3, monkeypatch)
+    survey = run_survey(tmp_path, 3, monkeypatch)
     for (support, error), left in zip(estimates(survey), (0.6, 0.3, 0.1), strict=True):
         assert abs(support - left) < 4 * error, "what is left after the cut is no support"
-    found = survey.rules(min_support=0.2, largest=2)
-    shown = found.to_dict()
+    rule_set = survey.rules(min_support=0.2, largest=2)
+    shown = rule_set.to_dict()
     assert shown["rules"] == []
     assert "cut to 3 items" in shown["warning"]
-    assert {tuple(one["items"]) for one in shown["itemsets"]} >= {("a",), ("a", "b")}
-    for one in shown["itemsets"]:
-        assert (one["support"], one["error"]) == (None, None)
-        assert one["low"] < one["high"] == 1
+    assert {tuple(itemset["items"]) for itemset in shown["itemsets"]} >= {("a",), ("a", "b")}
+    for itemset in shown["itemsets"]:
+        assert (itemset["support"], itemset["error"]) == (None, None)
+        assert itemset["low"] < itemset["high"] == 1
     sharp = survey.rules(min_support=0.2, largest=1, sizes={5: 1.0}).to_dict()["itemsets"]
-    assert all(one["low"] > 0.9 and one["high"] == 1 for one in sharp)
+    assert all(itemset["low"] > 0.9 and itemset["high"] == 1 for itemset in sharp)
 
 
 def test_brackets_are_sharp_over_all_small_populations() -> None:
-    """Every population of sizes 1 to 4 on a grid: its support lies in the bracket, and some reach both ends."""
+    """Every population of sizes 1 to 4 on a grid: its support is in the bracket, and some reach both ends."""
     shares = {1: 0.25, 2: 0.25, 3: 0.25, 4: 0.25}
     cut, k = Cut(2, 4, shares), 2
     by_left: dict[float, list[float]] = {}
     for part in product(np.linspace(0, 1, 7), repeat=3):  # of the people with 2, 3 and 4 items
-        held = dict(zip((2, 3, 4), (0.25 * p for p in part), strict=True))
-        left = round(sum(cut.kept(size, k) * share for size, share in held.items()), 12)
-        by_left.setdefault(left, []).append(sum(held.values()))
+        share_by_size = dict(zip((2, 3, 4), (0.25 * p for p in part), strict=True))
+        left = round(sum(cut.kept(size, k) * share for size, share in share_by_size.items()), 12)
+        by_left.setdefault(left, []).append(sum(share_by_size.values()))
     ends = [0, 0]
     for left, held_shares in by_left.items():
         low, high = cut.bracket(left, left, k)
@@ -132,12 +132,12 @@ def test_brackets_cover_simulated_supports() -> None:
     chance, covered = random.Random(5), 0
     for _ in range(200):
         sizes = [chance.randint(1, 8) for _ in range(400)]
-        held = [chance.random() < 0.4 and size >= 2 for size in sizes]
-        left = [has and chance.random() < Cut(3, 8).kept(size, 2) for has, size in zip(held, sizes, strict=True)]
-        share, truth = float(np.mean(left)), float(np.mean(held))
-        one = Frequent((0, 1), share, float(np.sqrt(share * (1 - share) / 400)))
+        has_itemset = [chance.random() < 0.4 and size >= 2 for size in sizes]
+        left = [has and chance.random() < Cut(3, 8).kept(size, 2) for has, size in zip(has_itemset, sizes, strict=True)]
+        share, truth = float(np.mean(left)), float(np.mean(has_itemset))
+        itemset = Frequent((0, 1), share, float(np.sqrt(share * (1 - share) / 400)))
         known = {size: sizes.count(size) / 400 for size in set(sizes)}
-        low, high = Cut(3, 8, known).of(one)
+        low, high = Cut(3, 8, known).of(itemset)
         covered += low <= truth <= high
     assert covered >= 190
 
@@ -145,14 +145,16 @@ def test_brackets_cover_simulated_supports() -> None:
 def test_new_collection_that_cuts_is_refused_and_an_old_one_is_read(tmp_path: Path) -> None:
     old = basket_collection(3)
     with pytest.raises(PolicyUnreadable, match="cuts them to 3"):
-        opened(str(tmp_path / "new.ledger"), tmp_path / "r", old)
+        open_survey(str(tmp_path / "new.ledger"), tmp_path / "r", old)
     assert collection_from_dict(old.public_dict()) == old
     file = tmp_path / "shop.toml"
     file.write_text(write_policy(policy_of(old)), "utf-8")
     run = CliRunner().invoke
     checked = run(app, ["check", str(file), "--json"])
     assert checked.exit_code == 2
-    assert any("cuts them to 3" in one["says"] for one in json.loads(checked.output)["findings"] if one["problem"])
+    assert any(
+        "cuts them to 3" in finding["says"] for finding in json.loads(checked.output)["findings"] if finding["problem"]
+    )
     assert isinstance(run(app, ["collect", "define", str(file)]).exception, PolicyUnreadable)
     file.write_text(write_policy(policy_of(basket_collection(8))), "utf-8")
     assert run(app, ["check", str(file)]).exit_code == 0
@@ -167,7 +169,7 @@ def test_padded_question_refuses_a_larger_basket_instead_of_cutting_it() -> None
 def test_versions_of_the_ledger_with_a_cut_collection_verify(tmp_path: Path) -> None:
     url = str(tmp_path / "s.ledger")
     open_as_before(url, basket_collection(3))
-    session, _ = opened(url, tmp_path / "r", basket_collection(3))
+    session, _ = open_survey(url, tmp_path / "r", basket_collection(3))
     assert verify(*session.ledger.snapshot()).problems == []
     with session.ledger.store.reading() as connection:
         kinds = connection.execute(text("SELECT kind FROM tidegate_entries ORDER BY number")).scalars().all()

@@ -31,22 +31,27 @@ def wishes(size: int, breach: Fraction | None = HALF, epsilon: Fraction | None =
 
 
 @cache
-def designed(size: int, breach: Fraction | None = HALF, epsilon: Fraction | None = SIX) -> Design:
+def make_design(size: int, breach: Fraction | None = HALF, epsilon: Fraction | None = SIX) -> Design:
     return design(wishes(size, breach, epsilon))
 
 
-def keeps_its_limits(made: Design) -> bool:
+def keeps_its_limits(candidate: Design) -> bool:
     """Every limit again from its definition, in rational arithmetic, by functions that the design does not decide with."""
-    asked, fine = made.wishes, True
-    for one in made.sizes:
+    requirements, fine = candidate.wishes, True
+    for size_design in candidate.sizes:
         supports = baskets.from_maximum(
-            baskets.extend_maximum(asked.maximum.get(one.plan.size, usual_maximum(one.plan.size)), one.plan.size)
+            baskets.extend_maximum(
+                requirements.maximum.get(size_design.plan.size, usual_maximum(size_design.plan.size)),
+                size_design.plan.size,
+            )
         )
-        worst = max(found.after for found in baskets.breaches(one.plan.keep, one.plan.insert, supports))
-        ratio = baskets.local_loss(one.plan.keep, one.plan.insert).any_two
-        fine &= one.plan.drawable and isinstance(worst, Fraction)
-        fine &= asked.breach is None or worst <= asked.breach
-        fine &= asked.epsilon is None or ratio <= exponential_below(asked.epsilon)
+        worst = max(
+            breach.after for breach in baskets.breaches(size_design.plan.keep, size_design.plan.insert, supports)
+        )
+        ratio = baskets.local_loss(size_design.plan.keep, size_design.plan.insert).any_two
+        fine &= size_design.plan.drawable and isinstance(worst, Fraction)
+        fine &= requirements.breach is None or worst <= requirements.breach
+        fine &= requirements.epsilon is None or ratio <= exponential_below(requirements.epsilon)
     return fine
 
 
@@ -68,25 +73,32 @@ def test_random_designs_keep_their_limits_exactly(
 ) -> None:
     if breach is None and epsilon is None:
         return
-    asked = Wishes(40, 1000, least, breach=breach, epsilon=epsilon, sizes={size: Fraction(1)}, maximum={size: maximum})
-    if breach is not None and max(baskets.prior(one) for one in asked.limits(size).supports[1:]) >= breach:
+    requirements = Wishes(
+        40, 1000, least, breach=breach, epsilon=epsilon, sizes={size: Fraction(1)}, maximum={size: maximum}
+    )
+    if (
+        breach is not None
+        and max(baskets.prior(partials) for partials in requirements.limits(size).supports[1:]) >= breach
+    ):
         with pytest.raises(Infeasible, match="before any report"):
-            design(asked)
+            design(requirements)
         return
-    assert keeps_its_limits(design(asked))
+    assert keeps_its_limits(design(requirements))
 
 
 def test_plan_rounded_from_the_solver_breaks_its_limits() -> None:
     """The planted fault: without repair, rounding leaves some limits broken by a hair, and the exact check sees it."""
     broken = 0
     for size in (2, 3, 4, 5):
-        found = search.search(wishes(size).goal(size))
-        assert found is not None
+        optimum = search.search(wishes(size).goal(size))
+        assert optimum is not None
         limits = wishes(size).limits(size)
-        near = [Fraction(one) for one in found.keep]
-        near = [one / sum(near) for one in near]
-        broken += not limits.hold(near, Fraction(found.insert))
-        assert limits.hold(exact_plan(found.keep.tolist(), Fraction(found.insert), limits).keep, Fraction(found.insert))
+        near = [Fraction(probability) for probability in optimum.keep]
+        near = [part / sum(near) for part in near]
+        broken += not limits.hold(near, Fraction(optimum.insert))
+        assert limits.hold(
+            exact_plan(optimum.keep.tolist(), Fraction(optimum.insert), limits).keep, Fraction(optimum.insert)
+        )
     assert broken
 
 
@@ -113,26 +125,26 @@ def test_bound_of_the_exponential_is_a_close_lower_bound(epsilon: str) -> None:
 
 @pytest.mark.parametrize("size", range(1, 7))
 def test_design_recovers_more_than_cut_and_paste_under_the_same_limits(size: int) -> None:
-    one = designed(size).sizes[0]
-    assert one.same_limits is not None
-    assert one.same_limits.epsilon <= 6 + 1e-9
-    ours, theirs = (sum(d * d for d in made.deviations) for made in (one, one.same_limits))
+    size_design = make_design(size).sizes[0]
+    assert size_design.same_limits is not None
+    assert size_design.same_limits.epsilon <= 6 + 1e-9
+    ours, theirs = (sum(d * d for d in operator.deviations) for operator in (size_design, size_design.same_limits))
     assert ours < theirs
 
 
 @pytest.mark.parametrize("size", [2, 4, 6])
 def test_design_without_a_loss_limit_matches_cut_and_paste(size: int) -> None:
-    one = designed(size, HALF, None).sizes[0]
-    assert one.breach_alone is not None
-    ours, theirs = (sum(d * d for d in made.deviations) for made in (one, one.breach_alone))
+    size_design = make_design(size, HALF, None).sizes[0]
+    assert size_design.breach_alone is not None
+    ours, theirs = (sum(d * d for d in operator.deviations) for operator in (size_design, size_design.breach_alone))
     assert ours < theirs
-    assert one.risk.loss.epsilon > 6
+    assert size_design.risk.loss.epsilon > 6
 
 
 def test_design_beats_cut_and_paste_at_a_small_loss() -> None:
     """Baskets of five, epsilon 1: an operator found before deviates by 12.6 (times 1 / sqrt N, three items), a flip by 999."""
-    one = designed(5, None, Fraction(1)).sizes[0]
-    assert one.deviations[2] <= 12.6 * 1.02
+    size_design = make_design(5, None, Fraction(1)).sizes[0]
+    assert size_design.deviations[2] <= 12.6 * 1.02
     flip = 1 / (1 + math.exp(-1 / 10))  # ten log odds are the loss of two baskets of five
     phi = transitions.flip_moments(flip, 3)
     target = [float(part) for part in wishes(5).targets(5)[2]]
@@ -151,9 +163,9 @@ def test_no_plan_of_a_fine_mesh_is_better(size: int) -> None:
     for number in range(1, 32):
         rate = search.Rate(goal, number / 32)
         low = (mesh / rate.binomial).min(axis=1)
-        held = mesh[(np.column_stack([mesh, low]) @ rate.limits().T).max(axis=1) <= 0]
-        tried += len(held)
-        assert all(rate.value(keep) >= best.value * (1 - 1e-9) for keep in held)
+        feasible = mesh[(np.column_stack([mesh, low]) @ rate.limits().T).max(axis=1) <= 0]
+        tried += len(feasible)
+        assert all(rate.value(keep) >= best.value * (1 - 1e-9) for keep in feasible)
     assert tried > 50
 
 
@@ -166,18 +178,18 @@ def test_designs_are_deterministic() -> None:
 def test_search_is_no_worse_than_an_earlier_operator(size: int) -> None:
     """Its maximum supports are not published: those that make its own breaches at most one half are taken, by scaling."""
     row = FACTS["optimal_breach_50_epsilon_6"][str(size)]
-    maximum = _just_held(row["pj"], row["rho"], size)
-    asked = Wishes(500, 1, LEAST, breach=HALF, epsilon=SIX, sizes={size: Fraction(1)}, maximum={size: maximum})
-    one = search.search(asked.goal(size))
-    assert one is not None
-    assert one.value <= sum(d * d for d in row["sd_sqrtN"]) * 1.02
+    maximum = _scaled_maximum(row["pj"], row["rho"], size)
+    requirements = Wishes(500, 1, LEAST, breach=HALF, epsilon=SIX, sizes={size: Fraction(1)}, maximum={size: maximum})
+    optimum = search.search(requirements.goal(size))
+    assert optimum is not None
+    assert optimum.value <= sum(d * d for d in row["sd_sqrtN"]) * 1.02
 
 
-def _just_held(keep: list[float], insert: float, size: int) -> list[Fraction]:
+def _scaled_maximum(keep: list[float], insert: float, size: int) -> list[Fraction]:
     low, high = 0, 1024
     while high - low > 1:
         middle = (low + high) // 2
-        supports = baskets.from_maximum([float(one) for one in _halving(Fraction(middle, 2048), size)])
+        supports = baskets.from_maximum([float(support) for support in _halving(Fraction(middle, 2048), size)])
         low, high = (middle, high) if baskets.worst_breach(keep, insert, supports).after <= 0.5 else (low, middle)
     return _halving(Fraction(low, 2048), size)
 
@@ -187,13 +199,13 @@ def _halving(top: Fraction, size: int) -> list[Fraction]:
 
 
 def test_pooled_deviations_are_means_by_share() -> None:
-    made = design(Wishes(500, 10_000, LEAST, HALF, SIX, sizes={1: Fraction(3), 2: Fraction(1)}))
-    first, second = made.sizes
-    assert first.deviations == deviations(first.plan, made.wishes)
-    assert made.sigma(2) == pytest.approx(math.sqrt(second.deviations[1] ** 2 / 4 / 10_000))
+    pooled = design(Wishes(500, 10_000, LEAST, HALF, SIX, sizes={1: Fraction(3), 2: Fraction(1)}))
+    first, second = pooled.sizes
+    assert first.deviations == deviations(first.plan, pooled.wishes)
+    assert pooled.sigma(2) == pytest.approx(math.sqrt(second.deviations[1] ** 2 / 4 / 10_000))
     expected = math.sqrt((3 * first.deviations[0] ** 2 + second.deviations[0] ** 2) / 4 / 10_000)
-    assert made.sigma(1) == pytest.approx(expected)
-    assert made.operator.sizes == (1, 2)
+    assert pooled.sigma(1) == pytest.approx(expected)
+    assert pooled.operator.sizes == (1, 2)
 
 
 def test_cut_and_paste_is_none_if_no_cutoff_keeps_the_limits() -> None:
@@ -202,16 +214,16 @@ def test_cut_and_paste_is_none_if_no_cutoff_keeps_the_limits() -> None:
 
 def test_sample_gives_sizes_supports_and_exempted_items() -> None:
     sample = [["a"], ["a"], ["b"], ["a", "b"], ["a", "c"], ["c", "b", "b"], ["a", "b", "c", "d"], []]
-    found = profile_of(sample, level=HALF, largest=3)
-    assert found.sizes == {1: Fraction(3, 7), 2: Fraction(3, 7)}
-    assert found.exempted == {1: ("a",), 2: ("a", "b", "c")}
-    assert found.maximum[1] == (1, Fraction(1, 3))
-    assert found.longer == Fraction(1, 7)
+    profile = profile_of(sample, level=HALF, largest=3)
+    assert profile.sizes == {1: Fraction(3, 7), 2: Fraction(3, 7)}
+    assert profile.exempted == {1: ("a",), 2: ("a", "b", "c")}
+    assert profile.maximum[1] == (1, Fraction(1, 3))
+    assert profile.longer == Fraction(1, 7)
     assert profile_of(sample, level=None, largest=3).maximum[2] == (1, Fraction(2, 3), Fraction(1, 3))
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "message"),
     [
         ({}, "needs a limit"),
         ({"breach": Fraction(2)}, "above 0 and below 1"),
@@ -221,9 +233,9 @@ def test_sample_gives_sizes_supports_and_exempted_items() -> None:
         ({"epsilon": SIX, "sizes": {3: Fraction(0)}}, "not all 0"),
     ],
 )
-def test_invalid_wishes_are_refused(given: dict[str, object], words: str) -> None:
-    with pytest.raises(Unsupported, match=words):
-        Wishes(500, 1000, LEAST, **given)  # type: ignore[arg-type]
+def test_invalid_wishes_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(Unsupported, match=message):
+        Wishes(500, 1000, LEAST, **options)  # type: ignore[arg-type]
 
 
 def test_limits_are_exact_numbers() -> None:

@@ -1,4 +1,4 @@
-"""Mining: true data like the slow twin, estimates by lowered thresholds, rules with their errors."""
+"""Mining: true data equal the reference implementation, estimates use lowered thresholds, rules have errors."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def true_source(baskets: list[set[int]]) -> TrueSupports:
 @given(BASKETS, SHARES)
 @settings(max_examples=80)
 def test_mining_true_baskets_equals_the_reference(baskets: list[set[int]], least: Fraction) -> None:
-    found = mine(true_source(baskets), min_support=float(least))
-    twin = frequent_itemsets(baskets, min_support=Fraction(float(least)))
-    assert {one.items: one.support for one in found.frequent()} == {
-        items: float(share) for items, share in twin.items()
+    mined = mine(true_source(baskets), min_support=float(least))
+    expected = frequent_itemsets(baskets, min_support=Fraction(float(least)))
+    assert {itemset.items: itemset.support for itemset in mined.frequent()} == {
+        items: float(share) for items, share in expected.items()
     }
-    assert found.stopped is None
-    assert all(one.error == 0 for one in found.frequent())
+    assert mined.stopped is None
+    assert all(itemset.error == 0 for itemset in mined.frequent())
 
 
 @given(st.lists(st.sets(st.integers(0, 4)), min_size=1, max_size=40).filter(any), SHARES, SHARES)
 @settings(max_examples=60)
 def test_rules_equal_the_reference(baskets: list[set[int]], least: Fraction, sure: Fraction) -> None:
-    found = rules(mine(true_source(baskets), min_support=float(least)), min_confidence=float(sure) * 0.999999)
-    twin = all_rules(baskets, min_support=Fraction(float(least)), min_confidence=Fraction(float(sure) * 0.999999))
-    assert {(rule.given, rule.then): rule.confidence for rule in found} == pytest.approx(
-        {split: float(confidence) for split, confidence in twin.items()}
+    mined_rules = rules(mine(true_source(baskets), min_support=float(least)), min_confidence=float(sure) * 0.999999)
+    expected = all_rules(baskets, min_support=Fraction(float(least)), min_confidence=Fraction(float(sure) * 0.999999))
+    assert {(rule.given, rule.then): rule.confidence for rule in mined_rules} == pytest.approx(
+        {split: float(confidence) for split, confidence in expected.items()}
     )
-    assert all(rule.confidence_error == 0 and not rule.bounded for rule in found)
+    assert all(rule.confidence_error == 0 and not rule.bounded for rule in mined_rules)
 
 
 @given(st.lists(st.sets(st.integers(0, 99), max_size=30), min_size=1, max_size=200), st.data())
@@ -55,10 +55,10 @@ def test_rules_equal_the_reference(baskets: list[set[int]], least: Fraction, sur
 def test_itemset_counts_of_any_size_equal_the_reference(baskets: list[set[int]], data: st.DataObject) -> None:
     """In any order, often or once, over more baskets than a word has bits."""
     size = data.draw(st.integers(1, 4))
-    wanted = data.draw(st.lists(st.sets(st.integers(0, 99), min_size=size, max_size=size), min_size=1, max_size=150))
-    rows = np.array([sorted(items) for items in wanted])
+    itemsets = data.draw(st.lists(st.sets(st.integers(0, 99), min_size=size, max_size=size), min_size=1, max_size=150))
+    rows = np.array([sorted(items) for items in itemsets])
     source = TrueSupports(Baskets.of([sorted(basket) for basket in baskets]), vocabulary_size=100)
-    assert source.count(rows)[0] == pytest.approx([float(support(items, baskets)) for items in wanted])
+    assert source.count(rows)[0] == pytest.approx([float(support(items, baskets)) for items in itemsets])
 
 
 @given(st.sets(st.frozensets(st.integers(0, 6), min_size=2, max_size=2)))
@@ -105,33 +105,33 @@ class Noisy:
     def count(self, itemsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self.asked.append(len(itemsets))
         single = dict(self.TRUE)
-        found = np.array([min(single[item] for item in row) for row in itemsets.tolist()])
-        return found, np.full(len(itemsets), self.errors[itemsets.shape[1] - 1])
+        supports = np.array([min(single[item] for item in row) for row in itemsets.tolist()])
+        return supports, np.full(len(itemsets), self.errors[itemsets.shape[1] - 1])
 
 
 def test_candidate_within_a_standard_error_is_retained_but_not_reported() -> None:
-    found = mine(Noisy(0.02, 0.02, 0.02), min_support=0.1)
-    assert [level.itemsets.tolist() for level in found.levels[:2]] == [[[0], [1], [2]], [[0, 1], [0, 2], [1, 2]]]
-    assert [one.items for one in found.frequent()] == [(0,), (1,), (0, 1)]
+    mined = mine(Noisy(0.02, 0.02, 0.02), min_support=0.1)
+    assert [level.itemsets.tolist() for level in mined.levels[:2]] == [[[0], [1], [2]], [[0, 1], [0, 2], [1, 2]]]
+    assert [itemset.items for itemset in mined.frequent()] == [(0,), (1,), (0, 1)]
     strict = mine(Noisy(0.02, 0.02, 0.02), min_support=0.1, slack=0)
     assert [level.itemsets.tolist() for level in strict.levels] == [[[0], [1]], [[0, 1]]]
 
 
 def test_size_is_not_searched_if_its_error_exceeds_half_the_threshold() -> None:
     source = Noisy(0.02, 0.051, 0.1)
-    found = mine(source, min_support=0.1)
-    assert len(found.levels) == 1
-    assert found.stopped is not None
-    assert "Itemsets of 2 were not searched" in found.stopped
-    assert "5.1%" in found.stopped
+    mined = mine(source, min_support=0.1)
+    assert len(mined.levels) == 1
+    assert mined.stopped is not None
+    assert "Itemsets of 2 were not searched" in mined.stopped
+    assert "5.1%" in mined.stopped
     assert mine(Noisy(0.02, 0.049, 0.049), min_support=0.1).stopped is None  # just below a half
 
 
 def test_too_many_candidates_are_reported_and_not_counted() -> None:
     source = Noisy(0.0, 0.0)
-    found = mine(source, min_support=0.01, most_candidates=5)
+    mined = mine(source, min_support=0.01, most_candidates=5)
     assert (
-        found.stopped
+        mined.stopped
         == "Itemsets of 2 were not searched: there are more than 5 candidates. Use a larger minimum support."
     )
     assert source.asked == [4, 4]
@@ -143,19 +143,19 @@ def test_error_of_a_confidence_equals_that_of_a_simulated_ratio() -> None:
     for correlation in (-0.9, 0.0, 0.9):
         spread = np.array([[0.004**2, correlation * 0.004 * 0.003], [correlation * 0.004 * 0.003, 0.003**2]])
         whole, part = random.multivariate_normal([0.1, 0.2], spread, 200_000).T
-        told = confidence_errors(*map(np.atleast_1d, (0.5, 0.004, 0.2, 0.003, spread[0, 1])))
-        assert (whole / part).std() == pytest.approx(told[0], rel=0.03)
-        assert confidence_errors(*map(np.atleast_1d, (0.5, 0.004, 0.2, 0.003)), None)[0] >= told[0]
+        errors = confidence_errors(*map(np.atleast_1d, (0.5, 0.004, 0.2, 0.003, spread[0, 1])))
+        assert (whole / part).std() == pytest.approx(errors[0], rel=0.03)
+        assert confidence_errors(*map(np.atleast_1d, (0.5, 0.004, 0.2, 0.003)), None)[0] >= errors[0]
 
 
 def test_rule_with_an_uncertain_base_is_left_out() -> None:
-    found = rules(mine(Noisy(0.04, 0.04, 0.04), min_support=0.1, slack=1), min_confidence=0)
-    assert [(rule.given, rule.then) for rule in found] == [
+    mined_rules = rules(mine(Noisy(0.04, 0.04, 0.04), min_support=0.1, slack=1), min_confidence=0)
+    assert [(rule.given, rule.then) for rule in mined_rules] == [
         ((1,), (0,)),
         ((0,), (1,)),
     ]  # 2 is within three errors of zero
-    assert all(rule.bounded and rule.confidence_error > 0 for rule in found)
-    assert json.loads(json.dumps(found[0].to_dict()))["error_is"] == "at most"
+    assert all(rule.bounded and rule.confidence_error > 0 for rule in mined_rules)
+    assert json.loads(json.dumps(mined_rules[0].to_dict()))["error_is"] == "at most"
 
 
 def test_file_of_baskets_is_read_and_an_invalid_one_refused(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ EVERY = [frozenset(shown) for size in range(ITEMS + 1) for shown in combinations
 class Expected:
     """A counter of reports with weights: with their probabilities it counts what is expected."""
 
-    def __init__(self, reports: Iterable[tuple[frozenset[int], float]], many: int) -> None:
+    def __init__(self, reports: Iterable[tuple[frozenset[int], float]], total: int) -> None:
         self.weighed = list(reports)
-        self.reports = many
+        self.reports = total
 
     def counts(self, itemsets: np.ndarray) -> np.ndarray:
         return np.array([sum(w for shown, w in self.weighed if shown.issuperset(row)) for row in itemsets.tolist()])
@@ -54,11 +54,11 @@ def test_covariance_of_two_supports_is_unbiased(name: str, part: tuple[int], who
     baskets = [frozenset(basket) for basket in ((0, 1, 2), (0, 1, 3), (2, 3, 4), (0, 1, 2))]
     chances = [[float(operator.probability(shown, basket)) for shown in EVERY] for basket in baskets]
     mean = Expected([(shown, p) for each in chances for shown, p in zip(EVERY, each, strict=True)], len(baskets))
-    told = RandomizedSupports(operator, {3: mean}).covariance(np.array([part]), np.array([whole]))[0]
+    estimate = RandomizedSupports(operator, {3: mean}).covariance(np.array([part]), np.array([whole]))[0]
     single = [RandomizedSupports(operator, {3: Expected([(shown, 1)], 1)}) for shown in EVERY]
-    x, y = (np.array([one.count(np.array([items]))[0][0] for one in single]) for items in (part, whole))
+    x, y = (np.array([source.count(np.array([items]))[0][0] for source in single]) for items in (part, whole))
     true = sum(np.dot(p, x * y) - np.dot(p, x) * np.dot(p, y) for p in map(np.array, chances)) / len(baskets) ** 2
-    assert told == pytest.approx(true, abs=1e-12)
+    assert estimate == pytest.approx(true, abs=1e-12)
     assert abs(true) > 1e-4  # leaving it out would be noticed
 
 
@@ -85,10 +85,10 @@ def test_no_report_and_a_cutoff_below_the_itemset_are_refused() -> None:
 def test_itemsets_above_the_cutoff_are_not_searched_and_smaller_ones_are_found() -> None:
     operator = cut_and_paste(1, "0.01", [3], vocabulary_size=ITEMS)
     rows = randomize_baskets(operator, Baskets.of([[0, 1, 2]] * 20_000), BulkBits("cutoff"))
-    found = mine(RandomizedSupports(operator, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
-    assert [one.items for one in found.frequent()] == [(0,), (1,), (2,)]
-    assert found.stopped is not None
-    assert "2 items cannot be recovered" in found.stopped
+    mined = mine(RandomizedSupports(operator, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
+    assert [itemset.items for itemset in mined.frequent()] == [(0,), (1,), (2,)]
+    assert mined.stopped is not None
+    assert "2 items cannot be recovered" in mined.stopped
     nothing = cut_and_paste(0, "0.01", [3], vocabulary_size=ITEMS)
     with pytest.raises(Unsupported, match="1 items cannot be recovered"):
         mine(RandomizedSupports(nothing, {3: Bitsets.of(rows, vocabulary_size=ITEMS)}), min_support=0.5)
@@ -108,7 +108,7 @@ class Seen:
         return np.array([self.table[:, row].all(axis=1).sum() for row in itemsets])
 
 
-def simulated(
+def simulate(
     fault: Callable[[np.ndarray], np.ndarray] = lambda table: table,
 ) -> tuple[TrueSupports, RandomizedSupports]:
     """Baskets of 3 and 4 items out of 12, some items oftener, as they are and randomized."""
@@ -116,11 +116,11 @@ def simulated(
     popular = np.exp(-0.25 * np.arange(WIDE))
     order = np.argsort(random.exponential(size=(MANY, WIDE)) / popular, axis=1)
     size = random.integers(3, 5, MANY)
-    baskets = Baskets.of([row[:many] for row, many in zip(order, size, strict=True)])
+    baskets = Baskets.of([row[:items] for row, items in zip(order, size, strict=True)])
     operator = cut_and_paste(4, Fraction(1, 5), [3, 4], vocabulary_size=WIDE)
     words = randomize_baskets(operator, baskets, BulkBits(f"{SEED}/mining"))
     table = fault((words[:, :1] >> np.arange(WIDE, dtype=np.uint64) & np.uint64(1)).astype(bool))
-    counters = {many: Seen(table[size == many]) for many in (3, 4)}
+    counters = {items: Seen(table[size == items]) for items in (3, 4)}
     return TrueSupports(baskets, vocabulary_size=WIDE), RandomizedSupports(operator, counters)
 
 
@@ -133,7 +133,7 @@ def scores(truth: TrueSupports, source: RandomizedSupports, size: int) -> np.nda
 @pytest.mark.claim
 def test_estimation_errors_match_their_standard_errors() -> None:
     """No score of 298 beyond 6.2: by a normal tail (5.6e-10 each) true code fails less than once in a million runs."""
-    truth, source = simulated()
+    truth, source = simulate()
     assert max(float(np.abs(scores(truth, source, size)).max()) for size in (1, 2, 3)) < 6.2
 
 
@@ -156,24 +156,24 @@ def _shows_pairs_alone(table: np.ndarray) -> np.ndarray:
 @pytest.mark.claim
 @pytest.mark.parametrize("fault", [_loses_a_tenth, _adds_to_one_item, _shows_pairs_alone])
 def test_claim_detects_a_planted_fault(fault: Callable[[np.ndarray], np.ndarray]) -> None:
-    truth, source = simulated(fault)
+    truth, source = simulate(fault)
     assert np.abs(scores(truth, source, 1)).max() > 6.2
 
 
 def test_randomized_baskets_give_the_true_itemsets_and_rules_except_borderline_ones() -> None:
-    truth, source = simulated()
-    found, true = mine(source, min_support=LEAST, largest=3), mine(truth, min_support=LEAST, largest=3)
+    truth, source = simulate()
+    mined, true = mine(source, min_support=LEAST, largest=3), mine(truth, min_support=LEAST, largest=3)
     for size in (1, 2, 3):
-        exact = {one.items: one.support for one in true.frequent(size)}
-        told = {one.items: one for one in found.frequent(size)}
+        exact = {itemset.items: itemset.support for itemset in true.frequent(size)}
+        estimated = {itemset.items: itemset for itemset in mined.frequent(size)}
         sure = {items for items, share in exact.items() if share > LEAST + 6 * 0.004}
-        assert sure <= set(told)
-        assert len(set(told) & set(exact)) > len(exact) / 2
+        assert sure <= set(estimated)
+        assert len(set(estimated) & set(exact)) > len(exact) / 2
     exact_rules = {(rule.given, rule.then): rule.confidence for rule in rules(true, min_confidence=0)}
-    told_rules = rules(found, min_confidence=0.1, source=source)
-    common = [rule for rule in told_rules if (rule.given, rule.then) in exact_rules]
+    estimated_rules = rules(mined, min_confidence=0.1, source=source)
+    common = [rule for rule in estimated_rules if (rule.given, rule.then) in exact_rules]
     assert len(common) > 50
     assert not any(rule.bounded for rule in common)
     off = [(rule.confidence - exact_rules[rule.given, rule.then]) / rule.confidence_error for rule in common]
     assert np.abs(off).max() < 6.5
-    assert all(rule.bounded for rule in rules(found, min_confidence=0.1))
+    assert all(rule.bounded for rule in rules(mined, min_confidence=0.1))

@@ -1,4 +1,4 @@
-"""Operators on baskets: probabilities and losses equal full enumeration, draws stand on the grid, bulk does what its twin does."""
+"""Operators on baskets: probabilities and losses equal full enumeration; bulk reports equal the reference implementation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_probability_of_every_report_equals_full_enumeration(plan: SizePlan, ite
 def test_padded_and_cut_baskets_follow_full_enumeration() -> None:
     operator = select_a_size([PLAN], vocabulary_size=5, fixed=3)
     for basket in slow.subsets(range(5)):
-        listed = slow.brought_to_size(PLAN, basket, 5)
+        listed = slow.resize_and_select(PLAN, basket, 5)
         assert all(operator.probability(report, basket) == listed[report] for report in slow.subsets(range(5)))
 
 
@@ -64,7 +64,7 @@ def test_cut_and_paste_equals_its_published_steps(size: int, cutoff: int) -> Non
 def test_flip_is_the_product_of_its_coins_for_every_size(keep: Fraction, insert: Fraction) -> None:
     operator = mask(keep, insert, vocabulary_size=5)
     for basket in slow.subsets(range(5)):
-        listed = slow.flipped(keep, insert, basket, 5)
+        listed = slow.flip_items(keep, insert, basket, 5)
         assert all(operator.probability(report, basket) == listed[report] for report in slow.subsets(range(5)))
 
 
@@ -88,9 +88,9 @@ def test_loss_of_one_size_equals_full_enumeration(plan: SizePlan, items: int) ->
 @pytest.mark.parametrize("items", [4, 6])
 def test_loss_of_padded_baskets_covers_all_sizes(items: int) -> None:
     operator = select_a_size([PLAN], vocabulary_size=items, fixed=3)
-    found = ratio_by_listing(operator, [list(slow.subsets(range(items)))])
-    assert found is not None
-    assert largest_ratio(operator) == found
+    ratio = ratio_by_listing(operator, [list(slow.subsets(range(items)))])
+    assert ratio is not None
+    assert largest_ratio(operator) == ratio
 
 
 @pytest.mark.parametrize("largest", [1, 2, 3, 5])
@@ -115,11 +115,11 @@ def test_cut_and_paste_has_the_closed_forms_loss(size: int, cutoff: int, rho: st
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any), st.fractions(0, 1))
 def test_rounded_plan_is_drawable_and_close(parts: list[int], insert: Fraction) -> None:
-    wanted = [F(part, sum(parts)) for part in parts]
-    plan = SizePlan.rounded(len(parts) - 1, wanted, insert)
+    target = [F(part, sum(parts)) for part in parts]
+    plan = SizePlan.rounded(len(parts) - 1, target, insert)
     assert plan.drawable
-    assert all(abs(made - given) <= F(len(parts), WHOLE) for made, given in zip(plan.keep, wanted, strict=True))
-    assert all(made > 0 for made, given in zip(plan.keep, wanted, strict=True) if given)
+    assert all(abs(rounded - exact) <= F(len(parts), WHOLE) for rounded, exact in zip(plan.keep, target, strict=True))
+    assert all(rounded > 0 for rounded, exact in zip(plan.keep, target, strict=True) if exact)
 
 
 OPERATORS = {
@@ -182,8 +182,8 @@ def test_bulk_reports_equal_the_reference(items: int, rho: float) -> None:
         cut_and_paste(2, rho, [3], vocabulary_size=items, fixed=3),
         mask("0.9", rho, vocabulary_size=items),
     ):
-        made = randomize_baskets(operator, Baskets.of(baskets), BulkBits("twin"))
-        assert slow.members(made) == slow.randomized(operator, baskets, "twin")
+        rows = randomize_baskets(operator, Baskets.of(baskets), BulkBits("twin"))
+        assert slow.members(rows) == slow.randomize(operator, baskets, "twin")
 
 
 @settings(deadline=None, max_examples=20)

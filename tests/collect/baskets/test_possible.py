@@ -25,13 +25,13 @@ INSERTS = st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1)])
 
 @st.composite
 def plans(draw: st.DrawFn, size: int) -> SizePlan:
-    places = draw(st.sets(st.integers(0, size), min_size=1))
-    first, *others = sorted(places)  # halves, quarters, ...: what a client can draw
+    indices = draw(st.sets(st.integers(0, size), min_size=1))
+    first, *others = sorted(indices)  # halves, quarters, ...: what a client can draw
     keep = [Fraction(0)] * (size + 1)
     left = Fraction(1)
-    for place in others:
+    for index in others:
         left /= 2
-        keep[place] = left
+        keep[index] = left
     keep[first] = left
     return SizePlan(size, tuple(keep), draw(INSERTS))
 
@@ -67,9 +67,9 @@ def possible(operator: BasketOperator, report: list[int]) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(operators())
 def test_report_is_accepted_if_and_only_if_some_basket_can_give_it(operator: BasketOperator) -> None:
-    for many in range(operator.report_size + 1):
-        for said in combinations(range(operator.report_size), many):
-            assert operator.accepts(list(said)) == possible(operator, list(said))
+    for count in range(operator.report_size + 1):
+        for codes in combinations(range(operator.report_size), count):
+            assert operator.accepts(list(codes)) == possible(operator, list(codes))
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,10 +100,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 def test_server_refuses_impossible_reports_and_accepts_the_others(operator: str) -> None:
     question = Question("basket", Items(("milk", "bread", "beer", "tea", "jam")), operator, **QUESTIONS[operator])
     collection = Collection("shop", {"basket": question})
-    made = operator_for(question)
-    assert isinstance(made, BasketOperator)
-    said = [list(one) for many in range(5) for one in combinations(range(made.report_size), many)]
-    reports = [make_report(collection, {"basket": one}, f"{place:032x}") for place, one in enumerate(said)]
-    reasons = check(reports, collection, {"basket": made}).reasons
-    assert [reason is None for reason in reasons] == [possible(made, one) for one in said]
+    basket_operator = operator_for(question)
+    assert isinstance(basket_operator, BasketOperator)
+    answers = [list(codes) for count in range(5) for codes in combinations(range(basket_operator.report_size), count)]
+    reports = [make_report(collection, {"basket": codes}, f"{number:032x}") for number, codes in enumerate(answers)]
+    reasons = check(reports, collection, {"basket": basket_operator}).reasons
+    assert [reason is None for reason in reasons] == [possible(basket_operator, codes) for codes in answers]
     assert 0 < sum(reason is None for reason in reasons) < len(reasons)

@@ -28,20 +28,20 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def asked(name: str) -> Collection:
-    given = dict(QUESTIONS[name])
-    return Collection("shop", {"basket": Question("basket", BASKET, given.pop("operator"), **given)})
+def collection_for(name: str) -> Collection:
+    parameters = dict(QUESTIONS[name])
+    return Collection("shop", {"basket": Question("basket", BASKET, parameters.pop("operator"), **parameters)})
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_question_survives_a_round_trip_through_its_description(name: str) -> None:
-    collection = asked(name)
+    collection = collection_for(name)
     assert collection_from_dict(json.loads(json.dumps(collection.public_dict()))) == collection
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_basket_gives_the_same_report_in_any_order(name: str) -> None:
-    client = Client(asked(name), source=SeededBytes("basket"))
+    client = Client(collection_for(name), source=SeededBytes("basket"))
     first = client.randomize({"basket": ["tea", "milk"]})
     assert client.operators["basket"].accepts(first["answers"]["basket"])
     assert client.randomize({"basket": ["milk", "tea"]}) == first
@@ -49,8 +49,8 @@ def test_basket_gives_the_same_report_in_any_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_text_states_whether_the_number_of_items_is_sent(name: str) -> None:
-    told = Client(asked(name), source=SeededBytes("basket")).tell({"basket": ["milk"]})[0]
-    assert ("number of your items is sent" in told) == (name in ("cut-and-paste", "select-a-size"))
+    explanation = Client(collection_for(name), source=SeededBytes("basket")).tell({"basket": ["milk"]})[0]
+    assert ("number of your items is sent" in explanation) == (name in ("cut-and-paste", "select-a-size"))
 
 
 WRONG = {
@@ -66,7 +66,7 @@ WRONG = {
 @pytest.mark.parametrize("name", ["mask", "cut-and-paste", "select-a-size"])
 def test_invalid_basket_is_refused_without_quoting_it(name: str, basket: Any, says: str) -> None:
     with pytest.raises(Unsupported, match=says) as refused:
-        Client(asked(name)).randomize({"basket": basket})
+        Client(collection_for(name)).randomize({"basket": basket})
     assert "beef" not in str(refused.value)
     assert "milk" not in str(refused.value)
 
@@ -85,8 +85,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "says"), REFUSED.values(), ids=REFUSED)
-def test_invalid_question_is_refused_with_its_reason(given: dict[str, Any], says: str) -> None:
-    given = dict(given)
+@pytest.mark.parametrize(("parameters", "says"), REFUSED.values(), ids=REFUSED)
+def test_invalid_question_is_refused_with_its_reason(parameters: dict[str, Any], says: str) -> None:
+    parameters = dict(parameters)
     with pytest.raises(PolicyUnreadable, match=says):
-        Question("basket", BASKET, given.pop("operator"), **given)
+        Question("basket", BASKET, parameters.pop("operator"), **parameters)

@@ -48,7 +48,7 @@ Bools = NDArray[np.bool_]
 def test_variance_and_covariance_are_the_published_ones() -> None:
     phi, rho = transitions.moments(cut_and_paste_keep(5, 3, Fraction(1, 5)), 3), Fraction(1, 5)
     assert [
-        float(one) for one in challenging([1, Fraction(1, 20), Fraction(1, 50), Fraction(1, 100)])
+        float(support) for support in challenging([1, Fraction(1, 20), Fraction(1, 50), Fraction(1, 100)])
     ] == pytest.approx(FACTS["challenging_s"], abs=1e-12)
     seen = transitions.matrix(phi, rho, 3) @ np.array(PARTIALS, dtype=float)
     np.testing.assert_allclose(seen, FACTS["s_prime_expected"], atol=1e-12)
@@ -56,7 +56,7 @@ def test_variance_and_covariance_are_the_published_ones() -> None:
     ours = recovery.support_variance(phi, rho, PARTIALS)
     assert math.sqrt(ours / facts["N"]) == pytest.approx(facts["sd"], abs=1e-12)
     np.testing.assert_allclose(
-        recovery.covariance(phi, rho, [float(one) for one in PARTIALS]), FACTS["cov_sest_times_N"], atol=1e-8
+        recovery.covariance(phi, rho, [float(share) for share in PARTIALS]), FACTS["cov_sest_times_N"], atol=1e-8
     )
 
 
@@ -65,7 +65,7 @@ def test_variance_and_covariance_are_the_published_ones() -> None:
 def test_standard_errors_equal_earlier_measurements(table: str, size: int) -> None:
     row = FACTS[table][str(size)]
     keep = row.get("pj") or cut_and_paste_keep(size, row["K"], Fraction(row["rho"]).limit_denominator(100))
-    phi = transitions.moments([float(one) for one in keep], 3)
+    phi = transitions.moments([float(probability) for probability in keep], 3)
     for k, expected in enumerate(row["sd_sqrtN"], 1):
         target = challenging(FACTS["interest"][: k + 1])
         assert math.sqrt(recovery.support_variance(phi, row["rho"], target)) == pytest.approx(expected, rel=1e-9)
@@ -85,7 +85,7 @@ def test_both_variance_formulas_and_the_unbiased_estimate_agree(parts: list[int]
     assert sum(w * s for w, s in zip(weights, expected, strict=True)) == partials[-1]
     by_moments = recovery.support_variance(phi, insert, partials)
     assert by_moments == sum((w * w - w) * s for w, s in zip(weights, expected, strict=True))
-    matrix = recovery.covariance(phi, insert, [float(one) for one in partials])
+    matrix = recovery.covariance(phi, insert, [float(share) for share in partials])
     assert matrix[-1, -1] == pytest.approx(float(by_moments), rel=1e-6, abs=1e-9)
 
 
@@ -98,28 +98,28 @@ def true_baskets(rng: np.random.Generator) -> Bools:
     return np.asarray(ranks < sizes[:, None])
 
 
-def randomized(truth: Bools, operator: SetOperator, rng: np.random.Generator) -> Bools:
+def randomize(truth: Bools, operator: SetOperator, rng: np.random.Generator) -> Bools:
     """By the definition, basket by basket in arrays: which ones are kept, and a coin for every other item."""
     sizes = truth.sum(axis=1)
     order = np.argsort(np.argsort(np.where(truth, rng.random(truth.shape), 2.0), axis=1), axis=1)
-    kept = np.zeros(len(truth), dtype=int)
+    kept_counts = np.zeros(len(truth), dtype=int)
     insert = np.zeros(len(truth))
     for size in np.unique(sizes):
         plan = operator.plan(int(size))
         group = sizes == size
-        kept[group] = rng.choice(size + 1, group.sum(), p=[float(one) for one in plan.keep])
+        kept_counts[group] = rng.choice(size + 1, group.sum(), p=[float(probability) for probability in plan.keep])
         insert[group] = float(plan.insert)
-    stays = truth & (order < kept[:, None])
+    stays = truth & (order < kept_counts[:, None])
     return np.asarray(stays | (~truth & (rng.random(truth.shape) < insert[:, None])))
 
 
 def counts(reports: Bools, sizes: NDArray[np.int64], itemsets: list[tuple[int, ...]]) -> dict[int, NDArray[np.float64]]:
-    found = {}
+    counts_by_size = {}
     for size in np.unique(sizes):
         group = reports[sizes == size]
-        seen = [np.bincount(group[:, list(one)].sum(axis=1), minlength=len(one) + 1) for one in itemsets]
-        found[int(size)] = np.array(seen, dtype=float)
-    return found
+        seen = [np.bincount(group[:, list(itemset)].sum(axis=1), minlength=len(itemset) + 1) for itemset in itemsets]
+        counts_by_size[int(size)] = np.array(seen, dtype=float)
+    return counts_by_size
 
 
 ROUNDS = {1: 30, 2: 55, 3: 90}
@@ -137,14 +137,14 @@ def z_scores(
     rng = np.random.default_rng([k, *SEED.encode()])
     truth = true_baskets(rng)
     sizes, itemsets = truth.sum(axis=1), disjoint(k)
-    real = np.array([truth[:, list(one)].all(axis=1).mean() for one in itemsets])
+    real = np.array([truth[:, list(itemset)].all(axis=1).mean() for itemset in itemsets])
     scores = []
     for _ in range(ROUNDS[k]):
-        seen = counts(randomized(truth, operator, rng), sizes, itemsets)
+        seen = counts(randomize(truth, operator, rng), sizes, itemsets)
         if operator.flip is not None:
             seen = {max(SIZES): np.sum(list(seen.values()), axis=0)}  # a flip does not tell the size
-        found = recovery.recover(taken_for or operator, seen, total=int((sizes >= smallest).sum()))
-        scores.append((found.estimate - real) / found.standard_error)
+        recovered = recovery.recover(taken_for or operator, seen, total=int((sizes >= smallest).sum()))
+        scores.append((recovered.estimate - real) / recovered.standard_error)
     return np.array(scores)
 
 
@@ -154,8 +154,8 @@ def fits(scores: NDArray[np.float64]) -> bool:
     Of normal scores wrong less than once in 1e7 (alpha is 1e-6).
     """
     rounds, count = len(scores), scores.size
-    centred = abs(scores.mean()) < 6 / math.sqrt(count) and abs(scores.mean(axis=0)).max() < 6 / math.sqrt(rounds)
-    return bool(centred and abs(scores.std() - 1) < 6 / math.sqrt(2 * count))
+    centered = abs(scores.mean()) < 6 / math.sqrt(count) and abs(scores.mean(axis=0)).max() < 6 / math.sqrt(rounds)
+    return bool(centered and abs(scores.std() - 1) < 6 / math.sqrt(2 * count))
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -171,11 +171,11 @@ def test_estimation_errors_match_the_stated_errors(name: str, k: int) -> None:
 def mixed_up(operator: SetOperator) -> SetOperator:
     """The size of each basket taken for the next one, for those of several items."""
     moved = {size: operator.plan(other) for size, other in zip((2, 3, 5, 7), (3, 5, 7, 5), strict=True)}
-    plans = {size: SizePlan(size, _stretched(plan, size), plan.insert) for size, plan in moved.items()}
+    plans = {size: SizePlan(size, _stretch(plan, size), plan.insert) for size, plan in moved.items()}
     return SetOperator(ITEMS, {1: operator.plan(1), **plans})
 
 
-def _stretched(plan: SizePlan, size: int) -> tuple[Fraction, ...]:
+def _stretch(plan: SizePlan, size: int) -> tuple[Fraction, ...]:
     keep = [*plan.keep, *[Fraction(0)] * size][: size + 1]
     keep[-1] += 1 - sum(keep)
     return tuple(keep)
@@ -211,12 +211,12 @@ def test_subset_counts_equal_partial_counts() -> None:
     rng = np.random.default_rng(5)
     operator = OPERATORS["cut-and-paste"]
     truth = true_baskets(rng)
-    reports, sizes, itemset = randomized(truth, operator, rng), truth.sum(axis=1), (0, 2, 5)
+    reports, sizes, itemset = randomize(truth, operator, rng), truth.sum(axis=1), (0, 2, 5)
     partial = counts(reports, sizes, [itemset])
     subsets = {}
     for size in partial:
         group = reports[sizes == size]
-        sums = [sum(group[:, list(one)].all(axis=1).sum() for one in combinations(itemset, i)) for i in range(4)]
+        sums = [sum(group[:, list(subset)].all(axis=1).sum() for subset in combinations(itemset, i)) for i in range(4)]
         subsets[size] = np.array([sums])
         np.testing.assert_array_equal(recovery.partial_counts(subsets[size]), partial[size])
     ours, other = recovery.recover(operator, partial), recovery.recover_subsets(operator, subsets)
@@ -238,22 +238,22 @@ def test_sizes_below_the_itemset_add_exactly_zero_and_count_in_the_total() -> No
 def test_partial_supports_of_one_size_add_up_and_end_in_the_support() -> None:
     operator = OPERATORS["cut-and-paste"]
     seen = np.array([5_000.0, 3_000, 1_500, 500])
-    found = recovery.recover_partials(operator, 5, seen)
+    partials = recovery.recover_partials(operator, 5, seen)
     support = recovery.recover(operator, {5: seen})
-    assert found.estimate.sum() == pytest.approx(1)
-    assert found.estimate[-1] == pytest.approx(float(support.estimate))
-    assert found.covariance[-1, -1] == pytest.approx(float(support.variance))
-    assert found.covariance.sum() == pytest.approx(0, abs=1e-9)
+    assert partials.estimate.sum() == pytest.approx(1)
+    assert partials.estimate[-1] == pytest.approx(float(support.estimate))
+    assert partials.covariance[-1, -1] == pytest.approx(float(support.variance))
+    assert partials.covariance.sum() == pytest.approx(0, abs=1e-9)
 
 
 def test_raw_values_are_stored_and_displayed_values_are_projected() -> None:
-    found = recovery.Supports(np.array([-0.01, 0.5, 1.2]), np.array([1e-4, 0, -1e-9]))
-    assert found.estimate.tolist() == [-0.01, 0.5, 1.2]
-    assert found.shown.tolist() == [0, 0.5, 1]
-    assert found.standard_error.tolist() == [0.01, 0, 0]
+    supports = recovery.Supports(np.array([-0.01, 0.5, 1.2]), np.array([1e-4, 0, -1e-9]))
+    assert supports.estimate.tolist() == [-0.01, 0.5, 1.2]
+    assert supports.shown.tolist() == [0, 0.5, 1]
+    assert supports.standard_error.tolist() == [0.01, 0, 0]
 
 
-itemsets = st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True).map(lambda one: tuple(sorted(one)))
+itemsets = st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True).map(lambda items: tuple(sorted(items)))
 
 
 @given(st.dictionaries(itemsets, st.floats(-0.5, 1.5), min_size=1, max_size=12))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from collect.surveys import opened
+from collect.surveys import open_survey
 
 from tidegate.collect.client import Client
 from tidegate.errors import Unsupported
@@ -27,34 +27,36 @@ SIX = 6.0  # standard errors: of some twenty estimates one goes beyond once in 2
 @pytest.mark.parametrize("operator", QUESTIONS)
 def test_supports_and_rules_of_a_survey_match_its_people(operator: str, tmp_path: Path) -> None:
     collection = Collection("shop", {"basket": QUESTIONS[operator], "town": TOWN})
-    session, survey = opened(str(tmp_path / "s.ledger"), tmp_path / "reports", collection)
+    session, survey = open_survey(str(tmp_path / "s.ledger"), tmp_path / "reports", collection)
     with session:
         reports = []
         for number in range(MANY):
             client = Client(collection, source=SeededBytes(f"{operator} {number}"))
             reports.append(client.randomize({"basket": BASKETS[number % 5], "town": "north"}))
         survey.submit(reports)
-        found = survey.rules("basket", min_support=0.15, min_confidence=0.5)
+        rule_set = survey.rules("basket", min_support=0.15, min_confidence=0.5)
         truth = {("milk",): 0.8, ("bread",): 0.6, ("bread", "milk"): 0.6}
-        shown = {tuple(sorted(found.named(one.items))): one for one in found.mined.frequent()}
+        shown = {tuple(sorted(rule_set.named(itemset.items))): itemset for itemset in rule_set.mined.frequent()}
         for items, share in truth.items():
             assert abs(shown[items].support - share) < SIX * shown[items].error
-        rule = next(r for r in found.rules if (found.named(r.given), found.named(r.then)) == (["bread"], ["milk"]))
+        rule = next(
+            r for r in rule_set.rules if (rule_set.named(r.given), rule_set.named(r.then)) == (["bread"], ["milk"])
+        )
         assert abs(rule.confidence - 1) < SIX * rule.confidence_error
-        assert found.to_dict()["reports"] == MANY
+        assert rule_set.to_dict()["reports"] == MANY
         with pytest.raises(Unsupported, match="is not about a basket"):
             survey.rules("town", min_support=0.1)
 
 
 def test_rules_use_the_only_basket_question_or_require_a_name(tmp_path: Path) -> None:
-    one = Collection("shop", {"town": TOWN, "basket": QUESTIONS["mask"]})
-    two = Collection("two", {**one.questions, "other": QUESTIONS["mask"]})
-    for collection in (one, two):
-        session, survey = opened(str(tmp_path / f"{collection.name}.ledger"), tmp_path / "reports", collection)
-        given = {name: "north" if name == "town" else BASKETS[0] for name in collection.questions}
+    single = Collection("shop", {"town": TOWN, "basket": QUESTIONS["mask"]})
+    double = Collection("two", {**single.questions, "other": QUESTIONS["mask"]})
+    for collection in (single, double):
+        session, survey = open_survey(str(tmp_path / f"{collection.name}.ledger"), tmp_path / "reports", collection)
+        answers = {name: "north" if name == "town" else BASKETS[0] for name in collection.questions}
         with session:
-            survey.submit([survey.client(memory={}).randomize(given) for _ in range(50)])
-            if collection is one:
+            survey.submit([survey.client(memory={}).randomize(answers) for _ in range(50)])
+            if collection is single:
                 assert survey.rules(min_support=0.5).to_dict() == survey.rules("basket", min_support=0.5).to_dict()
             else:
                 with pytest.raises(Unsupported, match="2 questions about a basket"):

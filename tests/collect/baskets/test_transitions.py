@@ -52,13 +52,13 @@ def test_cut_and_paste_has_the_published_matrices(name: str) -> None:
     row = FACTS["cut_and_paste"][name]
     rho = Fraction(row["rho"])
     keep = cut_and_paste_keep(row["size"], row["cutoff"], rho)
-    assert [float(one) for one in keep] == pytest.approx(row["keep"], abs=1e-12)
+    assert [float(probability) for probability in keep] == pytest.approx(row["keep"], abs=1e-12)
     for k, expected in row["transition"].items():
         ours = transitions.matrix(transitions.moments(keep, int(k)), rho, int(k))
         np.testing.assert_allclose(ours, expected, atol=1e-12)
     if row.get("weights_3"):
         ours = transitions.support_weights(transitions.moments(keep, 3), rho, 3)
-        assert [float(one) for one in ours] == pytest.approx(row["weights_3"], abs=1e-6)
+        assert [float(weight) for weight in ours] == pytest.approx(row["weights_3"], abs=1e-6)
 
 
 @paper(FACTS["paper"])

@@ -1,6 +1,6 @@
 """Distributions, noises and reports to test reconstruction with: 100 bins of [0, 1].
 
-"On centres" puts every value at its bin's centre (Laplace noise is then the discrete one, as sent by clients);
+"On centers" puts every value at its bin's center (Laplace noise is then the discrete one, as sent by clients);
 otherwise values lie evenly in their bins. Where no definition was published, the natural one was taken and checked
 against published errors of EM: lognorm has median .2 and sigma .55; atoms5 has .1 .2 .4 .2 .1 at .1 .3 .5 .7 .9; heap
 is Beta(2, 5) with half of the answers rounded to the middle of every fifth of a tenth.
@@ -31,8 +31,8 @@ NOISES = {"uniform": UniformNoise, "gauss": GaussianNoise, "laplace": LaplaceNoi
 
 def masses(density: Callable[[np.ndarray], np.ndarray], bins: int = 100, fine: int = 400) -> np.ndarray:
     at = (np.arange(bins * fine) + 0.5) / (bins * fine)
-    found = density(at).reshape(bins, fine).sum(axis=1)
-    return found / found.sum()
+    sums = density(at).reshape(bins, fine).sum(axis=1)
+    return sums / sums.sum()
 
 
 def lognorm(x: np.ndarray) -> np.ndarray:
@@ -42,9 +42,9 @@ def lognorm(x: np.ndarray) -> np.ndarray:
 @cache
 def truth(name: str, bins: int = 100) -> np.ndarray:
     if name == "atoms5":
-        found = np.zeros(bins)
-        found[[bins * place // 10 for place in (1, 3, 5, 7, 9)]] = 0.1, 0.2, 0.4, 0.2, 0.1
-        return found
+        atoms = np.zeros(bins)
+        atoms[[bins * tenth // 10 for tenth in (1, 3, 5, 7, 9)]] = 0.1, 0.2, 0.4, 0.2, 0.1
+        return atoms
     if name == "heap":
         smooth = masses(lambda x: x * (1 - x) ** 4, bins)
         heaps = np.zeros((20, bins // 20))
@@ -61,13 +61,13 @@ def truth(name: str, bins: int = 100) -> np.ndarray:
 
 
 @cache
-def channel(noise: str, level: float, *, centres: bool = True, bins: int = 100) -> Channel:
+def channel(noise: str, level: float, *, centers: bool = True, bins: int = 100) -> Channel:
     """A noise at a privacy level, or the square wave ("sw") at an epsilon."""
     if noise == "sw":
-        return square_wave_channel(SquareWave(level), bins, spread=not centres)
-    if noise == "laplace" and centres:
+        return square_wave_channel(SquareWave(level), bins, spread=not centers)
+    if noise == "laplace" and centers:
         return discrete_laplace_channel(bins * level / (2 * log(20)), bins)
-    return grid_channel(NOISES[noise].at_privacy(level), bins, spread=not centres)
+    return grid_channel(NOISES[noise].at_privacy(level), bins, spread=not centers)
 
 
 def discrete_laplace_channel(scale: float, bins: int) -> Dense:
@@ -83,6 +83,6 @@ def reports(known: np.ndarray, through: Channel, *, total: int, rng: np.random.G
     return rng.multinomial(total, chances / chances.sum()).astype(float)
 
 
-def apart(found: np.ndarray, known: np.ndarray) -> float:
+def l1_distance(estimate: np.ndarray, known: np.ndarray) -> float:
     """The error called L1."""
-    return float(np.abs(found - known).sum())
+    return float(np.abs(estimate - known).sum())

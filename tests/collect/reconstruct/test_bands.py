@@ -11,7 +11,7 @@ from tidegate.errors import Unsupported
 
 
 @pytest.fixture(scope="module")
-def found() -> Reconstruction:
+def reconstruction() -> Reconstruction:
     counts = reports(truth("lognorm"), channel("sw", 1.0), total=20_000, rng=np.random.default_rng(21))
     return reconstruct(counts, channel("sw", 1.0))
 
@@ -19,35 +19,39 @@ def found() -> Reconstruction:
 POINTS = np.tri(100)[4:100:10]
 
 
-def test_default_band_contains_the_estimate_and_stays_within_zero_and_one(found) -> None:
-    for of, estimate in (("bins", found.masses), ("cdf", found.cdf), (POINTS, POINTS @ found.masses)):
-        band = found.band(of=of)
+def test_default_band_contains_the_estimate_and_stays_within_zero_and_one(reconstruction) -> None:
+    for of, estimate in (
+        ("bins", reconstruction.masses),
+        ("cdf", reconstruction.cdf),
+        (POINTS, POINTS @ reconstruction.masses),
+    ):
+        band = reconstruction.band(of=of)
         assert (band.low <= estimate + 1e-12).all()
         assert (estimate <= band.high + 1e-12).all()
         assert band.low.min() >= 0
         assert band.high.max() <= 1
 
 
-def test_more_confidence_is_a_wider_band(found) -> None:
+def test_more_confidence_is_a_wider_band(reconstruction) -> None:
     for kind in ("default", "strict"):
-        narrow, wide = (found.band(kind, confidence=level, of=POINTS) for level in (0.5, 0.99))
+        narrow, wide = (reconstruction.band(kind, confidence=level, of=POINTS) for level in (0.5, 0.99))
         assert (wide.low <= narrow.low + 1e-9).all()
         assert (narrow.high <= wide.high + 1e-9).all()
         assert (wide.high - wide.low).sum() > (narrow.high - narrow.low).sum()
 
 
-def test_rows_of_coefficients_and_names_agree(found) -> None:
+def test_rows_of_coefficients_and_names_agree(reconstruction) -> None:
     for kind in ("default", "strict"):
-        named, rows = found.band(kind, of="cdf"), found.band(kind, of=np.tri(100))
+        named, rows = reconstruction.band(kind, of="cdf"), reconstruction.band(kind, of=np.tri(100))
         assert named.low == pytest.approx(rows.low, abs=1e-9)
         assert named.high == pytest.approx(rows.high, abs=1e-9)
-    assert found.band(of=np.eye(100)).high == pytest.approx(found.band(of="bins").high)
+    assert reconstruction.band(of=np.eye(100)).high == pytest.approx(reconstruction.band(of="bins").high)
 
 
-def test_mean_has_a_band(found) -> None:
+def test_mean_has_a_band(reconstruction) -> None:
     at = (np.arange(100) + 0.5) / 100
     for kind in ("default", "strict"):
-        band = found.band(kind, of=at)
+        band = reconstruction.band(kind, of=at)
         assert band.low[0] < truth("lognorm") @ at < band.high[0]
         assert band.high[0] - band.low[0] < 0.05
 
@@ -64,35 +68,35 @@ def test_strict_band_ends_where_the_misfit_exceeds_the_cutoff() -> None:
 
 def test_strict_band_is_wide_if_noise_hides_the_shape() -> None:
     counts = reports(truth("two-tri"), channel("gauss", 2.0), total=100_000, rng=np.random.default_rng(2))
-    found = reconstruct(counts, channel("gauss", 2.0))
-    strict = found.band("strict", of=POINTS)
+    estimate = reconstruct(counts, channel("gauss", 2.0))
+    strict = estimate.band("strict", of=POINTS)
     assert 0.2 < (strict.high - strict.low).mean() < 0.5
     assert ((strict.low <= POINTS @ truth("two-tri")) & (POINTS @ truth("two-tri") <= strict.high)).all()
 
 
 def test_bands_of_a_long_grid_bound_values_inside_a_cell() -> None:
     long, known = grid_channel(GaussianNoise(0.05), 1000), truth("triangle", 1000)
-    found = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(6)), long)
+    estimate = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(6)), long)
     for kind in ("default", "strict"):
-        band = found.band(kind, of="cdf")
+        band = estimate.band(kind, of="cdf")
         assert band.low.shape == (1000,)
         assert ((band.low <= np.cumsum(known)) & (np.cumsum(known) <= band.high)).mean() > 0.95
-    bins = found.band("strict", of="bins")
+    bins = estimate.band("strict", of="bins")
     assert (bins.low <= known).all()
     assert (known <= bins.high).all()
 
 
 def test_methods_with_unknown_smoothing_have_only_a_strict_band() -> None:
     counts = reports(truth("triangle"), channel("sw", 1.0), total=20_000, rng=np.random.default_rng(1))
-    found = reconstruct(counts, channel("sw", 1.0), method="em")
-    assert (found.band("strict", of=POINTS).high > 0).all()
+    estimate = reconstruct(counts, channel("sw", 1.0), method="em")
+    assert (estimate.band("strict", of=POINTS).high > 0).all()
     with pytest.raises(Unsupported, match="its amount of smoothing is unknown"):
-        found.band()
+        estimate.band()
 
 
 @pytest.mark.parametrize(
     "options", [{"kind": "loose"}, {"of": "median"}, {"confidence": 1.0}, {"confidence": 0.0}], ids=str
 )
-def test_unknown_bands_are_refused(found, options) -> None:
+def test_unknown_bands_are_refused(reconstruction, options) -> None:
     with pytest.raises(Unsupported):
-        found.band(**options)
+        reconstruction.band(**options)

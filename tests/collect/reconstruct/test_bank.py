@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from collect.reconstruct.simulation import apart, channel, masses, reports, truth
+from collect.reconstruct.simulation import channel, l1_distance, masses, reports, truth
 from golden.papers import golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,11 +34,11 @@ def test_bank_is_as_accurate_as_measured(cell) -> None:
     """Means of 3 fixed seeds; all 21 cells with 8 fresh seeds are in the claims."""
     density, noise, level = cell
     known, through = truth(density), channel(noise, level)
-    found = [
+    estimates = [
         reconstruct(reports(known, through, total=100_000, rng=np.random.default_rng([5, seed])), through)
         for seed in range(3)
     ]
-    assert np.mean([apart(one.masses, known) for one in found]) <= 1.5 * ROWS[cell]["bank"] + 0.02
+    assert np.mean([l1_distance(estimate.masses, known) for estimate in estimates]) <= 1.5 * ROWS[cell]["bank"] + 0.02
 
 
 @pytest.mark.parametrize("noise", ["uniform", "gauss", "laplace", "sw"])
@@ -83,27 +83,27 @@ def through(kind: str, size: int) -> np.ndarray:
 @settings(max_examples=25)
 def test_mass_stays_one_and_is_never_negative(method, case) -> None:
     counts, kind = case
-    found = reconstruct(counts, through(kind, len(counts)), method=method)
-    assert found.masses.sum() == pytest.approx(1)
-    assert found.masses.min() >= 0
-    assert found.total == sum(counts)
+    estimate = reconstruct(counts, through(kind, len(counts)), method=method)
+    assert estimate.masses.sum() == pytest.approx(1)
+    assert estimate.masses.min() >= 0
+    assert estimate.total == sum(counts)
 
 
 @pytest.mark.parametrize("method", ["bayes", "em", "inversion"])
 @given(counts=st.lists(st.integers(0, 3000), min_size=2, max_size=20).filter(any))
 def test_reconstruction_without_noise_returns_the_data(method, counts) -> None:
-    found = reconstruct(counts, np.eye(len(counts)), method=method)
-    assert found.masses == pytest.approx(np.array(counts) / sum(counts), abs=1e-9)
+    estimate = reconstruct(counts, np.eye(len(counts)), method=method)
+    assert estimate.masses == pytest.approx(np.array(counts) / sum(counts), abs=1e-9)
 
 
 @given(counts=st.lists(st.integers(20, 2000), min_size=5, max_size=20))
 @settings(max_examples=25)
 def test_bank_without_noise_returns_the_data_within_sampling_error(counts) -> None:
     """A mass is known to about 1 / sqrt(n) of itself; times 1,000 reports that is below 2%."""
-    many = 1000 * np.array(counts, float)
-    found = reconstruct(many, np.eye(many.size))
-    allowed = 5 * np.sqrt(many) / many.sum()
-    assert (np.abs(found.masses - many / many.sum()) <= allowed).all()
+    scaled = 1000 * np.array(counts, float)
+    estimate = reconstruct(scaled, np.eye(scaled.size))
+    allowed = 5 * np.sqrt(scaled) / scaled.sum()
+    assert (np.abs(estimate.masses - scaled / scaled.sum()) <= allowed).all()
 
 
 @pytest.mark.parametrize("method", ["bayes", "em", "inversion"])
@@ -138,10 +138,10 @@ HARD = {
 )
 def test_difficult_counts_give_a_distribution(case, method) -> None:
     counts, kind = HARD[case]
-    found = reconstruct(counts, np.full((40, 40), 1 / 40) if kind == "blind" else through(kind, 40), method=method)
-    assert found.masses.sum() == pytest.approx(1)
-    assert found.masses.min() >= 0
-    for band in [found.band("strict", of="cdf"), *([found.band()] if method in ("bank", "inversion") else [])]:
+    estimate = reconstruct(counts, np.full((40, 40), 1 / 40) if kind == "blind" else through(kind, 40), method=method)
+    assert estimate.masses.sum() == pytest.approx(1)
+    assert estimate.masses.min() >= 0
+    for band in [estimate.band("strict", of="cdf"), *([estimate.band()] if method in ("bank", "inversion") else [])]:
         assert np.isfinite(band.low).all()
         assert (band.low <= band.high + 1e-9).all()
 
@@ -151,30 +151,30 @@ def test_impossible_reports_are_left_out() -> None:
     matrix[1:11] = through("shift", 10)
     counts = np.concatenate([[50.0], 1000 * np.arange(1.0, 11), [70.0]])
     plain = reconstruct(counts[1:11], matrix[1:11])
-    found = reconstruct(counts, matrix)
-    assert found.masses == pytest.approx(plain.masses, abs=1e-9)
-    assert found.total == plain.total
+    estimate = reconstruct(counts, matrix)
+    assert estimate.masses == pytest.approx(plain.masses, abs=1e-9)
+    assert estimate.total == plain.total
     with pytest.raises(Unsupported, match="no possible report"):
         reconstruct(50 * np.eye(12)[0], matrix)
 
 
 def test_the_same_counts_give_the_same_estimate_and_band() -> None:
     counts = reports(truth("lognorm"), channel("sw", 1.0), total=10_000, rng=np.random.default_rng(1))
-    one, two = (reconstruct(counts, channel("sw", 1.0)) for _ in range(2))
-    assert (one.masses == two.masses).all()
-    assert (one.band().low == two.band().low).all()
+    first, second = (reconstruct(counts, channel("sw", 1.0)) for _ in range(2))
+    assert (first.masses == second.masses).all()
+    assert (first.band().low == second.band().low).all()
 
 
 def test_listing_the_values_improves_the_estimate() -> None:
     known, listed = truth("atoms5"), [10, 30, 50, 70, 90]
     for noise, level in (("gauss", 0.5), ("laplace", 1.0), ("sw", 1.0)):
         counts = reports(known, channel(noise, level), total=100_000, rng=np.random.default_rng(11))
-        told = reconstruct(counts, channel(noise, level), values=listed)
-        assert apart(told.masses, known) < 0.04
-        assert told.masses.sum() == pytest.approx(told.masses[listed].sum())
+        informed = reconstruct(counts, channel(noise, level), values=listed)
+        assert l1_distance(informed.masses, known) < 0.04
+        assert informed.masses.sum() == pytest.approx(informed.masses[listed].sum())
         blind = reconstruct(counts, channel(noise, level))
-        assert apart(blind.masses, known) > 5 * apart(told.masses, known)
-        band = told.band(of="cdf")
+        assert l1_distance(blind.masses, known) > 5 * l1_distance(informed.masses, known)
+        band = informed.band(of="cdf")
         assert (band.low <= np.cumsum(known) + 1e-9).mean() > 0.8
 
 
@@ -182,8 +182,8 @@ def test_atoms_are_recovered_under_moderate_noise() -> None:
     known, smooth, sharp = truth("atoms5"), [], []
     for seed in range(3):
         counts = reports(known, channel("laplace", 1.0), total=100_000, rng=np.random.default_rng([12, seed]))
-        smooth.append(apart(reconstruct(counts, channel("laplace", 1.0)).masses, known))
-        sharp.append(apart(reconstruct(counts, channel("laplace", 1.0), atoms=True).masses, known))
+        smooth.append(l1_distance(reconstruct(counts, channel("laplace", 1.0)).masses, known))
+        sharp.append(l1_distance(reconstruct(counts, channel("laplace", 1.0), atoms=True).masses, known))
     assert np.mean(sharp) < 0.7 * np.mean(smooth)
 
 
@@ -192,10 +192,10 @@ def test_long_grid_is_merged_and_spread_again(bins) -> None:
     known = truth("triangle", bins)
     long = grid_channel(GaussianNoise.at_privacy(0.5), bins)
     counts = reports(known, long, total=100_000, rng=np.random.default_rng(4))
-    found = reconstruct(counts, long)
-    assert found.masses.shape == (bins,)
-    assert apart(found.masses, known) < 1.5 * ROWS["triangle", "gauss", 0.5]["bank"] + 0.02
-    assert np.abs(np.diff(found.masses)).max() < 0.05 * found.masses.max() * max(
+    estimate = reconstruct(counts, long)
+    assert estimate.masses.shape == (bins,)
+    assert l1_distance(estimate.masses, known) < 1.5 * ROWS["triangle", "gauss", 0.5]["bank"] + 0.02
+    assert np.abs(np.diff(estimate.masses)).max() < 0.05 * estimate.masses.max() * max(
         1, 1000 / bins
     )  # no steps at the seams
 
@@ -203,8 +203,8 @@ def test_long_grid_is_merged_and_spread_again(bins) -> None:
 def test_jump_is_preserved_on_a_long_grid() -> None:
     known = masses(lambda x: 1.0 * ((x > 0.25) & (x < 0.75)), 1000, 40)
     long = grid_channel(UniformNoise.at_privacy(0.5), 1000)
-    found = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(4)), long)
-    assert apart(found.masses, known) < 0.05
+    estimate = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(4)), long)
+    assert l1_distance(estimate.masses, known) < 0.05
 
 
 def test_unequal_bins_are_as_accurate_as_equal_ones() -> None:
@@ -214,29 +214,29 @@ def test_unequal_bins_are_as_accurate_as_equal_ones() -> None:
     noise = GaussianNoise.at_privacy(0.5)
     uneven = bins_channel(noise, edges, np.linspace(-0.5, 1.5, 201))
     counts = reports(known, uneven, total=100_000, rng=np.random.default_rng(8))
-    found = reconstruct(counts, uneven, widths=np.diff(edges))
-    assert apart(found.masses, known) < 1.5 * ROWS["lognorm", "gauss", 0.5]["bank"] + 0.02
+    estimate = reconstruct(counts, uneven, widths=np.diff(edges))
+    assert l1_distance(estimate.masses, known) < 1.5 * ROWS["lognorm", "gauss", 0.5]["bank"] + 0.02
 
 
 def test_few_values_are_estimated_by_inversion() -> None:
     through = atoms_channel(GaussianNoise(0.3), np.array([0.0, 0.5, 1.0]), np.linspace(-1, 2, 61))
     known = np.array([0.2, 0.5, 0.3])
-    found = reconstruct(reports(known, through, total=100_000, rng=np.random.default_rng(2)), through)
-    assert found.method == "inversion"
-    band = found.band()
-    assert (np.abs(found.masses - known) < 0.02).all()
+    estimate = reconstruct(reports(known, through, total=100_000, rng=np.random.default_rng(2)), through)
+    assert estimate.method == "inversion"
+    band = estimate.band()
+    assert (np.abs(estimate.masses - known) < 0.02).all()
     assert ((band.low <= known) & (known <= band.high)).all()
 
 
 def test_progress_is_reported() -> None:
-    told: list[tuple[int, int]] = []
-    reconstruct(np.ones(10), np.eye(10), progress=lambda done, of: told.append((done, of)))
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    calls: list[tuple[int, int]] = []
+    reconstruct(np.ones(10), np.eye(10), progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_weights_of_the_models_are_reported() -> None:
-    found = reconstruct(np.arange(1.0, 11), np.eye(10))
-    assert sum(weight for _, _, weight in found.weights) == pytest.approx(1, abs=0.01)
+    estimate = reconstruct(np.arange(1.0, 11), np.eye(10))
+    assert sum(weight for _, _, weight in estimate.weights) == pytest.approx(1, abs=0.01)
     assert reconstruct(np.arange(1.0, 11), np.eye(10), method="em").weights == ()
 
 

@@ -24,13 +24,13 @@ def one_report(kind: str, epsilon: float) -> tuple[Support, list[tuple[np.ndarra
         return Support.response(4, epsilon=epsilon), [(np.eye(4)[s], chances[s] / chances[0].sum()) for s in range(4)]
     if kind == "unary":
         keep, lie = 0.5, 1 / (exp(epsilon) + 1)
-        found = []
+        outcomes = []
         for bits in product((0, 1), repeat=4):
             on = np.array(bits)
             off = np.where(on, lie, 1 - lie)
             chance = [np.prod(off) / off[x] * (keep if on[x] else 1 - keep) for x in range(4)]
-            found.append((on.astype(float), np.array(chance)))
-        return Support.unary(epsilon=epsilon), found
+            outcomes.append((on.astype(float), np.array(chance)))
+        return Support.unary(epsilon=epsilon), outcomes
     sets = [np.isin(np.arange(4), chosen).astype(float) for chosen in combinations(range(4), 2)]
     weights = np.array([[exp(epsilon) if chosen[x] else 1.0 for x in range(4)] for chosen in sets])
     return Support.subset(4, 2, epsilon=epsilon), list(zip(sets, weights / weights.sum(axis=0), strict=True))
@@ -43,28 +43,28 @@ def test_shares_are_unbiased_and_their_covariance_is_exact(kind, epsilon) -> Non
     chances = np.array([chance @ SHARES for _, chance in possible])
     supported = np.array([on for on, _ in possible])
     assert chances.sum() == pytest.approx(1)
-    found = shares(1000 * chances @ supported, total=1000, support=support)
-    assert found.raw == pytest.approx(SHARES, abs=1e-12)
+    estimate = shares(1000 * chances @ supported, total=1000, support=support)
+    assert estimate.raw == pytest.approx(SHARES, abs=1e-12)
     off = supported - chances @ supported
     covariance = (off * chances[:, None]).T @ off / (1000 * (support.true - support.false) ** 2)
-    assert found.covariance() == pytest.approx(covariance, abs=1e-12)
-    assert found.errors == pytest.approx(np.sqrt(np.diag(covariance)), abs=1e-12)
+    assert estimate.covariance() == pytest.approx(covariance, abs=1e-12)
+    assert estimate.errors == pytest.approx(np.sqrt(np.diag(covariance)), abs=1e-12)
 
 
 @pytest.mark.parametrize("case", golden("reconstruction")["oue_variance"], ids=lambda case: f"epsilon {case['eps']}")
 @paper("Wang et al. 2017: variance of optimized unary encoding for a rare category")
 def test_error_of_a_rare_category_is_the_published_one(case) -> None:
     support = Support.unary(epsilon=case["eps"])
-    found = shares(np.array([support.true, support.false]) * 1e6, total=1e6, support=support)
-    assert found.errors[1] ** 2 * 1e6 == pytest.approx(case["v"], rel=1e-9)
+    estimate = shares(np.array([support.true, support.false]) * 1e6, total=1e6, support=support)
+    assert estimate.errors[1] ** 2 * 1e6 == pytest.approx(case["v"], rel=1e-9)
 
 
 @given(st.lists(st.floats(-1, 2), min_size=1, max_size=20))
 def test_nearest_distribution_equals_the_reference(raw) -> None:
-    found = nearest_distribution(np.array(raw))
-    assert found.sum() == pytest.approx(1)
-    assert found.min() >= 0
-    assert found == pytest.approx(slow.nearest_distribution(raw), abs=1e-9)
+    projected = nearest_distribution(np.array(raw))
+    assert projected.sum() == pytest.approx(1)
+    assert projected.min() >= 0
+    assert projected == pytest.approx(slow.nearest_distribution(raw), abs=1e-9)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20).filter(lambda raw: sum(raw) > 0.1))

@@ -1,4 +1,4 @@
-"""Channels: exact chances, products by FFT, cells of neighbours, reports that say the same."""
+"""Channels: exact chances, products by FFT, cells of neighbors, reports with the same meaning."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ UNEQUAL = np.array([0.0, 0.05, 0.3, 0.45, 1.0])
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: type(noise).__name__)
 def test_probability_is_the_mean_over_the_bin_even_for_unequal_bins(noise) -> None:
     reports = np.linspace(-0.5, 1.5, 9)
-    found = bins_channel(noise, UNEQUAL, reports, open_ends=False).matrix
+    matrix = bins_channel(noise, UNEQUAL, reports, open_ends=False).matrix
     for s in range(8):
         for j in range(4):
-            slowly = slow.chance(noise.cumulative, reports[s], reports[s + 1], UNEQUAL[j], UNEQUAL[j + 1])
-            assert found[s, j] == pytest.approx(slowly, abs=1e-6)
+            expected = slow.chance(noise.cumulative, reports[s], reports[s + 1], UNEQUAL[j], UNEQUAL[j + 1])
+            assert matrix[s, j] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("noise", ["uniform", "gauss", "laplace", "sw"])
-@pytest.mark.parametrize("centres", [True, False])
+@pytest.mark.parametrize("centers", [True, False])
 @pytest.mark.parametrize("bins", [20, 100, 1000])
-def test_every_value_gives_some_report(noise, centres, bins) -> None:
-    through = channel(noise, 1.0, centres=centres, bins=bins)
+def test_every_value_gives_some_report(noise, centers, bins) -> None:
+    through = channel(noise, 1.0, centers=centers, bins=bins)
     assert through.back(np.ones(through.reports)) == pytest.approx(np.ones(bins), abs=1e-9)
 
 
@@ -104,7 +104,7 @@ def test_cells_from_kernel_matrix_and_reference_agree(through, run, other) -> No
     matrix = through.columns(np.arange(through.values)).matrix
     reports = np.append(np.arange(0, through.reports, run), through.reports)
     values = np.append(np.arange(0, through.values, other), through.values)
-    slowly = slow.merged(matrix, reports, values)
+    slowly = slow.merge(matrix, reports, values)
     assert Dense(matrix).merged(reports, values) == pytest.approx(slowly, abs=1e-10)
     assert through.merged(reports, values) == pytest.approx(slowly, abs=1e-10)
 
@@ -116,8 +116,8 @@ def test_long_grid_has_the_probabilities_of_a_matrix(noise, spread) -> None:
     through = grid_channel(noise, bins, spread=spread)
     edges = (np.arange(through.reports + 1) - (through.reports - bins) / 2) / bins
     values = np.arange(bins + 1) / bins
-    centres = (values[1:] + values[:-1]) / 2
-    known = bins_channel(noise, values, edges) if spread else atoms_channel(noise, centres, edges)
+    centers = (values[1:] + values[:-1]) / 2
+    known = bins_channel(noise, values, edges) if spread else atoms_channel(noise, centers, edges)
     assert_allclose(through.columns(np.arange(bins)).matrix, known.matrix, rtol=0, atol=1e-8)
 
 
@@ -131,7 +131,7 @@ def test_long_square_wave_has_the_probabilities_of_a_short_one() -> None:
 
 
 def test_only_equivalent_reports_are_joined() -> None:
-    through = channel("laplace", 1.0, centres=False)
+    through = channel("laplace", 1.0, centers=False)
     counts = np.random.default_rng(1).multinomial(100_000, through.forward(np.full(100, 0.01))).astype(float)
     few, matrix = joined(counts, through.matrix)
     assert few.sum() == counts.sum()
@@ -156,5 +156,5 @@ def test_reports_that_differ_are_never_joined() -> None:
     total=st.sampled_from([1.0, 100.0, 1e5]),
 )
 def test_joining_equals_the_reference(rows, total) -> None:
-    found = np.flatnonzero(joining_starts(np.array(rows), total, 1e-3)).tolist()
-    assert found == slow.joining_starts(rows, total, 1e-3)
+    starts = np.flatnonzero(joining_starts(np.array(rows), total, 1e-3)).tolist()
+    assert starts == slow.joining_starts(rows, total, 1e-3)

@@ -1,4 +1,4 @@
-"""One fit of the bank against its slow twin: the same optimum, the same degrees of freedom, the same evidence."""
+"""One fit of the bank equals its reference implementation in optimum, degrees of freedom and evidence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def cases() -> st.SearchStrategy[tuple]:
     return st.tuples(st.sampled_from(sorted(THROUGH)), known, st.integers(500, 50_000), st.integers(0, 11))
 
 
-def fitted(name: str, noise: str, known: list[int], total: int, step: int):
+def fit_case(name: str, noise: str, known: list[int], total: int, step: int):
     matrix, p = THROUGH[noise], np.array(known) / sum(known)
     counts = np.random.default_rng(total).multinomial(total, matrix @ p).astype(float)
     family = FAMILIES[name]
-    centres = (EDGES[1:] + EDGES[:-1]) / 2
-    prior = Prior(family, smoothness(family.order, centres), family.strengths[step])
+    centers = (EDGES[1:] + EDGES[:-1]) / 2
+    prior = Prior(family, smoothness(family.order, centers), family.strengths[step])
     start = np.full(SIZE, family.even)
     return (
         counts,
@@ -47,11 +47,11 @@ def fitted(name: str, noise: str, known: list[int], total: int, step: int):
 @given(case=cases())
 @settings(max_examples=15)
 def test_fit_equals_its_reference_implementation(name, case) -> None:
-    counts, matrix, family, strength, _, found = fitted(name, *case)
-    assert found.masses == pytest.approx(slow.masses(family, found.u), abs=1e-12)
-    assert found.likelihood == pytest.approx(float(counts @ np.log(matrix @ found.masses)))
-    assert found.freedom == pytest.approx(slow.freedom(counts, matrix, family, strength, found.u), rel=1e-3)
-    assert found.evidence == pytest.approx(slow.evidence(counts, matrix, family, strength, found.u), abs=0.01)
+    counts, matrix, family, strength, _, fit = fit_case(name, *case)
+    assert fit.masses == pytest.approx(slow.masses(family, fit.u), abs=1e-12)
+    assert fit.likelihood == pytest.approx(float(counts @ np.log(matrix @ fit.masses)))
+    assert fit.freedom == pytest.approx(slow.freedom(counts, matrix, family, strength, fit.u), rel=1e-3)
+    assert fit.evidence == pytest.approx(slow.evidence(counts, matrix, family, strength, fit.u), abs=0.01)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -61,17 +61,17 @@ def test_nearly_every_fit_is_at_a_peak(name) -> None:
     rng, left = np.random.default_rng(8), []
     for total in rng.integers(500, 50_000, 40):
         known, step = rng.integers(1, 21, SIZE).tolist(), int(rng.integers(0, 12))
-        counts, matrix, family, strength, _, found = fitted(name, "gauss", known, int(total), step)
-        slope = slow.slope(counts, matrix, family, strength, found.u)
-        left.append(slope @ np.linalg.solve(sum(slow.curvature(counts, matrix, family, strength, found.u)), slope))
+        counts, matrix, family, strength, _, fit = fit_case(name, "gauss", known, int(total), step)
+        slope = slow.slope(counts, matrix, family, strength, fit.u)
+        left.append(slope @ np.linalg.solve(sum(slow.curvature(counts, matrix, family, strength, fit.u)), slope))
     assert np.median(left) < 0.005
     assert np.quantile(left, 0.9) < 0.1
 
 
 @pytest.mark.parametrize("name", ["sp3g", "exp3g"])
 def test_no_general_optimizer_improves_a_unimodal_fit(name) -> None:
-    counts, matrix, family, strength, start, found = fitted(name, "gauss", [3, 5, 8, 6, 5, 2, 1, 1], 5000, 6)
-    reached = slow.log_posterior(counts, matrix, family, strength, found.u)
+    counts, matrix, family, strength, start, fit = fit_case(name, "gauss", [3, 5, 8, 6, 5, 2, 1, 1], 5000, 6)
+    reached = slow.log_posterior(counts, matrix, family, strength, fit.u)
     assert reached - 0.5 < slow.best(counts, matrix, family, strength, start) <= reached + 0.01
 
 

@@ -11,9 +11,9 @@ from tidegate.collect.trees import Column, Tree, noisy_column
 from tidegate.collect.trees.training import Training
 
 
-def corners(many: int, *, attributes: int = 4, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """Values in [0, 1]; the class tells whether the first two lie on the same side of a half: neither tells it alone."""
-    values = np.random.default_rng(seed).uniform(0, 1, (many, attributes))
+def corners(count: int, *, attributes: int = 4, seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Values in [0, 1]; the class is whether the first two are on the same side of a half: neither predicts it alone."""
+    values = np.random.default_rng(seed).uniform(0, 1, (count, attributes))
     return values, ((values[:, 0] < 0.5) == (values[:, 1] < 0.5)).astype(np.int32)
 
 
@@ -40,5 +40,5 @@ def nested(tree: Tree, node: int = 0) -> Any:
     return (int(tree.attribute[node]), int(tree.boundary[node]), *sides)
 
 
-def same(one: Tree, other: Tree) -> bool:
-    return nested(one) == nested(other)
+def same(tree: Tree, other: Tree) -> bool:
+    return nested(tree) == nested(other)

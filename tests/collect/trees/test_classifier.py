@@ -45,8 +45,8 @@ def test_column_without_noise_can_be_combined_with_noisy_ones() -> None:
     values, labels = corners(10_000, attributes=2)
     reports = np.column_stack([values[:, 0], noisy(values, 0.2)[:, 1]])
     tree = RandomizedTreeClassifier(columns=[None, columns_of(0.2, 1)[0]]).fit(reports, labels)
-    asked, known = corners(3_000, attributes=2, seed=9)
-    assert tree.score(asked, known) > 0.93
+    test_values, known = corners(3_000, attributes=2, seed=9)
+    assert tree.score(test_values, known) > 0.93
 
 
 def randomized_labels(labels: np.ndarray, keep: float) -> tuple[np.ndarray, np.ndarray]:
@@ -58,10 +58,10 @@ def randomized_labels(labels: np.ndarray, keep: float) -> tuple[np.ndarray, np.n
 def test_shares_are_those_of_true_classes_if_labels_are_randomized(strategy: str) -> None:
     values = np.random.default_rng(3).uniform(0, 1, (40_000, 2))
     labels = (values[:, 0] < 0.3).astype(np.int32)
-    told, channel = randomized_labels(labels, 0.7)
+    reported, channel = randomized_labels(labels, 0.7)
     reports, columns = noisy(values, 0.1), columns_of(0.1, 2)
-    tree = RandomizedTreeClassifier(columns=columns, label_channel=channel, strategy=strategy).fit(reports, told)
-    blind = RandomizedTreeClassifier(columns=columns, strategy=strategy).fit(reports, told)  # a planted fault
+    tree = RandomizedTreeClassifier(columns=columns, label_channel=channel, strategy=strategy).fit(reports, reported)
+    blind = RandomizedTreeClassifier(columns=columns, strategy=strategy).fit(reports, reported)  # a planted fault
     at = np.array([[0.1, 0.5], [0.9, 0.5]])
     assert tree.predict_proba(at)[:, 1] == pytest.approx([1, 0], abs=0.08)
     assert blind.predict_proba(at)[:, 1] == pytest.approx([0.7, 0.3], abs=0.08)
@@ -90,10 +90,10 @@ def test_operators_can_describe_columns_of_codes(strategy: str) -> None:
 
 def test_tree_of_true_values_needs_no_noise() -> None:
     values, labels = corners(3_000)
-    one = RandomizedTreeClassifier(columns=columns_of(0.3, 4), strategy="original").fit(values, labels)
+    from_values = RandomizedTreeClassifier(columns=columns_of(0.3, 4), strategy="original").fit(values, labels)
     other = RandomizedTreeClassifier(columns=[column.without_noise() for column in columns_of(0.3, 4)])
-    assert same(one.tree_, other.fit(values, labels).tree_)
-    assert one.score(values, labels) > 0.99
+    assert same(from_values.tree_, other.fit(values, labels).tree_)
+    assert from_values.score(values, labels) > 0.99
 
 
 def test_mismatched_input_is_refused() -> None:

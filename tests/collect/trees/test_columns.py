@@ -76,33 +76,33 @@ def test_middle_of_the_noise_is_the_value() -> None:
     for name in NUMBERS:
         operator = number(name, 41)
         column = column_of(operator)
-        centre = round(float(column.channel.matrix[:, 20] @ np.arange(column.channel.reports)))
-        assert column.nearest[column.report(np.array([centre]))] == 20
+        center = round(float(column.channel.matrix[:, 20] @ np.arange(column.channel.reports)))
+        assert column.nearest[column.report(np.array([center]))] == 20
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 @pytest.mark.parametrize("name", CATEGORIES[1:])
 def test_picked_member_of_a_set_has_the_stated_probabilities(name: str, size: int) -> None:
     """Exact: over every set, each of its members equally often; of the empty set any value."""
-    operator, found = category(name, size), picked_channel(category(name, size))
-    sets = [s for many in range(size + 1) for s in combinations(range(size), many)]
+    operator, channel = category(name, size), picked_channel(category(name, size))
+    sets = [s for count in range(size + 1) for s in combinations(range(size), count)]
     for value in range(size):
         chances = [Fraction(0)] * size
         for members in sets:
-            for one in members or range(size):
-                chances[one] += operator.probability(list(members), value) / len(members or range(size))
-        assert found[:, value] == pytest.approx([float(chance) for chance in chances], abs=1e-12)
+            for member in members or range(size):
+                chances[member] += operator.probability(list(members), value) / len(members or range(size))
+        assert channel[:, value] == pytest.approx([float(chance) for chance in chances], abs=1e-12)
 
 
 def test_every_member_of_a_set_is_picked_equally_often() -> None:
     sets = np.zeros((30_000, 1), np.uint64)
     sets[:, 0] = 0b101100
     sets[::3, 0] = 0
-    found = picked(sets, values=6)
-    held = found[sets[:, 0] > 0]
-    assert set(held.tolist()) == {2, 3, 5}
-    assert np.bincount(held, minlength=6)[[2, 3, 5]] == pytest.approx(len(held) / 3, rel=0.02)
-    assert np.bincount(found[sets[:, 0] == 0]) == pytest.approx(10_000 / 6, rel=0.02)
+    picks = picked(sets, values=6)
+    nonempty = picks[sets[:, 0] > 0]
+    assert set(nonempty.tolist()) == {2, 3, 5}
+    assert np.bincount(nonempty, minlength=6)[[2, 3, 5]] == pytest.approx(len(nonempty) / 3, rel=0.02)
+    assert np.bincount(picks[sets[:, 0] == 0]) == pytest.approx(10_000 / 6, rel=0.02)
 
 
 def test_additive_operator_does_not_support_single_values() -> None:

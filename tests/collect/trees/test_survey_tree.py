@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from collect.surveys import opened
+from collect.surveys import open_survey
 
 from tidegate.collect.client import Client
 from tidegate.operators.exact_draws import SeededBytes
@@ -22,7 +22,7 @@ COLLECTION = Collection(
 
 
 def test_survey_tree_learns_that_older_people_buy(tmp_path: Path) -> None:
-    session, survey = opened(str(tmp_path / "s.ledger"), tmp_path / "reports", COLLECTION)
+    session, survey = open_survey(str(tmp_path / "s.ledger"), tmp_path / "reports", COLLECTION)
     chance = random.Random(3)
     with session:
         reports = []
@@ -31,6 +31,6 @@ def test_survey_tree_learns_that_older_people_buy(tmp_path: Path) -> None:
             client = Client(COLLECTION, source=SeededBytes(f"tree {number}"))
             reports.append(client.randomize({"age": age, "buys": "yes" if age >= 40 else "no"}))
         survey.submit(reports)
-        found = survey.tree("buys", by=["age"])
-    assert found.reports == 3_000
-    assert any("age" in line for line in found.lines())
+        tree = survey.tree("buys", by=["age"])
+    assert tree.reports == 3_000
+    assert any("age" in line for line in tree.lines())

@@ -46,12 +46,12 @@ def learn(
     seed: object = 1,
     split: Mapping[str, Fraction] | None = None,
 ) -> WeightedPool:
-    learnt = Forest().learn(facts, rows, diary, split=split or {}, bits=SeededBits(str(seed)), progress=silent)
-    assert isinstance(learnt, WeightedPool)
-    return learnt
+    pool = Forest().learn(facts, rows, diary, split=split or {}, bits=SeededBits(str(seed)), progress=silent)
+    assert isinstance(pool, WeightedPool)
+    return pool
 
 
-def learnt(
+def learn_codes(
     codes: np.ndarray,
     columns: tuple[Column, ...],
     epsilon: Fraction,
@@ -96,7 +96,7 @@ class Stopped(Exception):
     """The run was interrupted."""
 
 
-def until(steps: int, written: list[Step]) -> Any:
+def interrupt_after(steps: int, written: list[Step]) -> Any:
     """Return a function that stores steps and interrupts the run after a number of them."""
 
     def keep(step: Step) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthesize.forest.surveys import COLUMNS, Watched, learn, learnt, people
+from synthesize.forest.surveys import COLUMNS, Watched, learn, learn_codes, people
 
 from tidegate.errors import Unsupported
 from tidegate.synthesize.diary import Diary
@@ -78,7 +78,7 @@ def twice(self: planning.Plan, parts: int) -> Fraction:
 def test_doubled_loss_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning.Plan, "loss", twice)
     with pytest.raises(ValueError, match="more than the diary"):
-        learnt(people(500), COLUMNS, Fraction(1))
+        learn_codes(people(500), COLUMNS, Fraction(1))
 
 
 def test_split_sets_shares_and_scales_the_others() -> None:

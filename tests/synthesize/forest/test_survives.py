@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from synthesize.forest.surveys import COLUMNS, Watched, learn, learnt, people
+from synthesize.forest.surveys import COLUMNS, Watched, learn, learn_codes, people
 
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Column, Facts
@@ -38,7 +38,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_unusual_tables_give_rows_within_the_columns(name: str, epsilon: Fraction) -> None:
     columns, codes = TABLES[name]
-    model, diary = learnt(codes, columns, epsilon)
+    model, diary = learn_codes(codes, columns, epsilon)
     for rows in (0, 1, 333):
         drawn = model.draw(rows, seed=5)
         assert drawn.shape == (rows, len(columns))
@@ -50,7 +50,7 @@ def test_unusual_tables_give_rows_within_the_columns(name: str, epsilon: Fractio
 @pytest.mark.parametrize("name", [name for name in TABLES if "listed" not in name and "row" not in name])
 def test_huge_epsilon_reproduces_the_margins(name: str) -> None:
     columns, codes = TABLES[name]
-    model, _ = learnt(codes, columns, Fraction(10**12))
+    model, _ = learn_codes(codes, columns, Fraction(10**12))
     drawn = model.draw(100_000, seed=5)
     for index, column in enumerate(columns):
         cells = [
@@ -67,13 +67,13 @@ def test_pairs_of_a_hundred_columns_are_counted_on_few_groups() -> None:
     rows, diary = Watched(generator.integers(0, 200, (500, 100)), columns), Diary(Fraction(2))
     model = learn(Facts(columns, 500), rows, diary)
     (counted,) = [coarse for kind, coarse in rows.asked if kind == "pairs"]
-    assert max(column.cells for column in counted) <= 2 * FEW_GROUPS  # a list's rest lies between its largest
+    assert max(column.cells for column in counted) <= 2 * FEW_GROUPS  # the rest of a list is between its largest
     assert model.draw(10, seed=1).shape == (10, 100)
 
 
 @pytest.mark.parametrize("reach", [2, 50])
 def test_several_rows_per_person_add_noise_but_no_loss(reach: int) -> None:
-    model, diary = learnt(people(2000), COLUMNS, Fraction(1), reach=reach)
+    model, diary = learn_codes(people(2000), COLUMNS, Fraction(1), reach=reach)
     assert diary.spent <= 1
     assert model.draw(5, seed=1).shape == (5, 4)
 
@@ -87,14 +87,14 @@ def dependence(codes: np.ndarray) -> float:
 
 def test_synthetic_table_preserves_a_dependence() -> None:
     codes = people(20_000)
-    model, _ = learnt(codes, COLUMNS, Fraction(4))
+    model, _ = learn_codes(codes, COLUMNS, Fraction(4))
     assert dependence(codes) > 0.2
     assert dependence(model.draw(20_000, seed=2)) > 0.8 * dependence(codes)
 
 
 def test_frequent_value_inside_a_wide_cell_is_detected_if_epsilon_allows() -> None:
     codes = people(20_000)
-    drawn = [learnt(codes, COLUMNS, epsilon)[0].draw(20_000, seed=2) for epsilon in (Fraction(8), Fraction(1, 2))]
+    drawn = [learn_codes(codes, COLUMNS, epsilon)[0].draw(20_000, seed=2) for epsilon in (Fraction(8), Fraction(1, 2))]
     share = [(rows[:, 3] == 500).mean() for rows in (codes, *drawn)]
     assert share[1] == pytest.approx(share[0], abs=0.01)
     assert share[2] < share[0] / 10
@@ -102,6 +102,6 @@ def test_frequent_value_inside_a_wide_cell_is_detected_if_epsilon_allows() -> No
 
 def test_pairs_with_a_target_are_preferred() -> None:
     codes = people(20_000)
-    named = [[s.name for s in learnt(codes, COLUMNS, Fraction(1), target=t)[1].steps] for t in ("", "gain")]
+    named = [[s.name for s in learn_codes(codes, COLUMNS, Fraction(1), target=t)[1].steps] for t in ("", "gain")]
     counted = [sum("gain" in name for name in names if name.startswith("pair")) for names in named]
     assert counted[1] >= counted[0]

@@ -56,10 +56,10 @@ def test_large_loss_recovers_margins_and_correlations() -> None:
         [np.clip(30 + 9 * z[:, 0], 0, 59), np.digitize(z[:, 1], [-1, 0, 1]), np.clip(15 + 4 * z[:, 2], 0, 29)]
     ).astype(int)
     codes[::10, 2] = 30
-    learnt, diary = learn(codes, columns, Fraction(30), "copula")
-    drawn = learnt.draw(20_000, seed=1)
+    learned, diary = learn(codes, columns, Fraction(30), "copula")
+    drawn = learned.draw(20_000, seed=1)
     assert diary.left == 0
-    assert learnt.correlations[0, 1] == pytest.approx(0.7, abs=0.04)
+    assert learned.correlations[0, 1] == pytest.approx(0.7, abs=0.04)
     assert abs((drawn[:, 2] == 30).mean() - 0.1) < 0.02
     for index, column in enumerate(columns):
         here, there = (
@@ -74,12 +74,12 @@ def test_tree_joins_many_columns() -> None:
     z = np.cumsum(random.standard_normal((3_000, 12)), axis=1) / np.sqrt(np.arange(1, 13))
     columns = tuple(Column(f"c{n}", 8, tuple(range(8))) for n in range(12))
     codes = np.clip(np.rint(3.5 + 1.5 * z), 0, 7).astype(int)
-    learnt, diary = learn(codes, columns, Fraction(60), "tree")
+    learned, diary = learn(codes, columns, Fraction(60), "tree")
     pairs = [tuple(step.value) for step in diary.steps if step.name.startswith("pair ")]
     assert len(pairs) == 11
     assert sum(b - a == 1 for a, b in pairs) >= 9
-    assert np.linalg.eigvalsh(learnt.correlations).min() > -1e-9
-    assert learnt.correlations[0, 11] > 0.1
+    assert np.linalg.eigvalsh(learned.correlations).min() > -1e-9
+    assert learned.correlations[0, 11] > 0.1
 
 
 def test_choice_of_a_correlation_loses_at_most_its_share() -> None:

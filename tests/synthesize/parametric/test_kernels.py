@@ -26,9 +26,9 @@ def case(seed: int, rows: int = 30, parents: int = 2, groups: int = 4) -> tuple:
 @given(SEEDS)
 def test_margin_misfits_equal_the_reference(seed: int) -> None:
     random = np.random.default_rng(seed)
-    values, centres, scales = random.standard_normal(20), random.standard_normal(4), np.exp(random.standard_normal(4))
-    misfits = margin_misfits(np.sort(values), 25, centres, scales, normal_cuts(16))
-    assert misfits.tolist() == [margin_misfit(values, 25, c, s, 16) for c, s in zip(centres, scales, strict=True)]
+    values, centers, scales = random.standard_normal(20), random.standard_normal(4), np.exp(random.standard_normal(4))
+    misfits = margin_misfits(np.sort(values), 25, centers, scales, normal_cuts(16))
+    assert misfits.tolist() == [margin_misfit(values, 25, c, s, 16) for c, s in zip(centers, scales, strict=True)]
 
 
 @settings(max_examples=30)

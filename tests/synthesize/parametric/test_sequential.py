@@ -56,8 +56,8 @@ class Gone(ArrayRows):
 def test_large_loss_recovers_a_mixed_table() -> None:
     """Not a sampled claim: at epsilon 50 the noise is far below these margins."""
     codes = people(3_000)
-    learnt, diary = learn(codes, COLUMNS, Fraction(50), name="mixed")
-    drawn = learnt.draw(20_000, seed=5)
+    learned, diary = learn(codes, COLUMNS, Fraction(50), name="mixed")
+    drawn = learned.draw(20_000, seed=5)
     assert diary.left == 0
     for column, index in zip(COLUMNS, range(4), strict=True):
         assert drawn[:, index].min() >= 0
@@ -77,10 +77,10 @@ def test_parents_are_chosen_if_there_are_many() -> None:
     columns = tuple(Column(f"c{n}", 300, (0,)) for n in range(5))
     codes = random.normal(150, 30, (2_000, 5))
     codes[:, 4] = 0.9 * codes[:, 1] + 15 + random.normal(0, 10, 2_000)
-    learnt, diary = learn(np.clip(np.rint(codes), 0, 299).astype(int), columns, Fraction(40), name="parents")
-    assert 1 in learnt.states[4].parents
-    assert len(learnt.states[4].parents) == 3
-    drawn = learnt.draw(4_000, seed=1)
+    learned, diary = learn(np.clip(np.rint(codes), 0, 299).astype(int), columns, Fraction(40), name="parents")
+    assert 1 in learned.states[4].parents
+    assert len(learned.states[4].parents) == 3
+    drawn = learned.draw(4_000, seed=1)
     assert np.corrcoef(drawn[:, 1], drawn[:, 4])[0, 1] > 0.85
     assert sum("parent" in step.name for step in diary.steps) == 3
 
@@ -96,8 +96,8 @@ def test_diary_gives_the_same_model_without_the_rows() -> None:
 def test_unlisted_values_are_left_out() -> None:
     codes = people(500)
     codes[::7, 0], codes[::5, 1] = -1, -1
-    learnt, _ = learn(codes, COLUMNS, Fraction(4), Sequential(many=50, some=20), name="unlisted")
-    drawn = learnt.draw(300, seed=1)
+    learned, _ = learn(codes, COLUMNS, Fraction(4), Sequential(many=50, some=20), name="unlisted")
+    drawn = learned.draw(300, seed=1)
     assert drawn[:, :3].min() >= 0
     assert drawn[:, 1].max() <= 1
 
@@ -106,8 +106,8 @@ def test_unlisted_values_are_left_out() -> None:
 @pytest.mark.parametrize("constant", [False, True])
 def test_very_few_rows_still_give_a_table(rows: int, constant: bool) -> None:
     codes = people(rows) if not constant else np.tile([40, 1, 2, PAY.size], (rows, 1))
-    learnt, diary = learn(codes.reshape(rows, 4), COLUMNS, Fraction(1), Sequential(many=20, some=8), name="few")
-    drawn = learnt.draw(30, seed=1)
+    learned, diary = learn(codes.reshape(rows, 4), COLUMNS, Fraction(1), Sequential(many=20, some=8), name="few")
+    drawn = learned.draw(30, seed=1)
     assert drawn.shape == (30, 4)
     assert diary.spent == 1
     for index, column in enumerate(COLUMNS):
@@ -127,8 +127,8 @@ def test_split_sets_the_shares() -> None:
 
 
 def test_named_parents_are_used_and_invalid_ones_refused() -> None:
-    learnt, _ = learn(people(200), COLUMNS, Fraction(1), Sequential({"pay": ["sex"]}, many=20, some=8), name="named")
-    assert [state.parents for state in learnt.states] == [(), (), (), (1,)]
+    learned, _ = learn(people(200), COLUMNS, Fraction(1), Sequential({"pay": ["sex"]}, many=20, some=8), name="named")
+    assert [state.parents for state in learned.states] == [(), (), (), (1,)]
     with pytest.raises(Unsupported, match="cannot depend on pay"):
         Sequential({"age": ["pay"]}).stages(Facts(COLUMNS, 9), epsilon=Fraction(1), split={})
 
@@ -145,6 +145,6 @@ def test_number_whose_only_parent_is_constant_is_learned_alone() -> None:
     columns = (Column("always", 1, (0,), ordered=False), Column("pay", 1_000, (0, 500)))
     codes = np.stack([np.zeros(200, np.int64), np.arange(200) * 5], axis=1)
     model = Sequential(parents={"pay": ("always",)}, many=50, some=50)
-    learnt, diary = learn(codes, columns, Fraction(4), model)
-    assert learnt.draw(20, seed=1).shape == (20, 2)
+    learned, diary = learn(codes, columns, Fraction(4), model)
+    assert learned.draw(20, seed=1).shape == (20, 2)
     assert diary.left >= 0

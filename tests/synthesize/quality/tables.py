@@ -39,7 +39,7 @@ def people(rows: int, seed: int, **columns: Any) -> pa.Table:
     return pa.table({**content, **columns})
 
 
-def again(table: pa.Table, seed: int) -> pa.Table:
+def resample(table: pa.Table, seed: int) -> pa.Table:
     """Return rows drawn from a table with replacement."""
     return table.take(np.random.default_rng(seed).integers(0, table.num_rows, table.num_rows))
 

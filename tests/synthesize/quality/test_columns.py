@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelated
+from synthesize.quality.tables import ATTRIBUTES, fresh, people, resample, unrelated
 
 from tidegate.errors import SourceUnreadable, UnknownColumn, Unsupported
 from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
@@ -168,7 +168,7 @@ def test_coefficient_that_cannot_be_estimated_is_none() -> None:
 def test_bootstrap_reaches_the_same_coefficients() -> None:
     table = people(3000, 7)
     regression = regress(
-        parse("pay ~ age + sex + town", COLUMNS), encode(table, COLUMNS), [encode(again(table, 1), COLUMNS)]
+        parse("pay ~ age + sex + town", COLUMNS), encode(table, COLUMNS), [encode(resample(table, 1), COLUMNS)]
     )
     assert (regression.overlap or 0) > 0.6
     assert abs(regression.coefficients[1].difference or 9) < 5

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from synthesize.quality.tables import ATTRIBUTES, again, people, unrelated
+from synthesize.quality.tables import ATTRIBUTES, people, resample, unrelated
 
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.policy import Attribute, Category, Integer, Key
@@ -23,7 +23,7 @@ TABLE = people(400, 1)
 
 def report(synthetic: Any = None, **changes: Any) -> Quality:
     options: dict[str, Any] = {"attributes": ATTRIBUTES, "name": "people", "shuffles": 2, **changes}
-    return quality_of(TABLE, again(TABLE, 2) if synthetic is None else synthetic, **options)
+    return quality_of(TABLE, resample(TABLE, 2) if synthetic is None else synthetic, **options)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_report_contains_no_keys(quality: Quality) -> None:
 
 
 def test_several_tables_are_combined_and_reported() -> None:
-    several = report([again(TABLE, 2), unrelated(TABLE, 3)], formula="pay ~ age + sex")
+    several = report([resample(TABLE, 2), unrelated(TABLE, 3)], formula="pay ~ age + sex")
     assert len(several.separations[0].values) == 2
     assert several.regression is not None
     assert several.regression.rule == "between"
@@ -169,7 +169,7 @@ def test_unusual_tables_give_a_report(name: str) -> None:
 def test_pandas_tables_give_the_same_report(quality: Quality) -> None:
     assert (
         quality_of(
-            TABLE.to_pandas(), again(TABLE, 2).to_pandas(), attributes=ATTRIBUTES, name="people", shuffles=2
+            TABLE.to_pandas(), resample(TABLE, 2).to_pandas(), attributes=ATTRIBUTES, name="people", shuffles=2
         ).to_json()
         == quality.to_json()
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthesize.quality.tables import ATTRIBUTES, again, fresh, people, unrelated
+from synthesize.quality.tables import ATTRIBUTES, fresh, people, resample, unrelated
 
 from tidegate.policy import Category, Integer
 from tidegate.risk.cart import pmse_greedy
@@ -141,5 +141,5 @@ def test_design_has_a_column_per_number_and_indicators_for_categories() -> None:
 
 def test_bootstrap_is_not_distinguished_beyond_chance() -> None:
     table = people(1500, 8)
-    good = tree_separation(rows(table), [rows(again(table, 1))])
+    good = tree_separation(rows(table), [rows(resample(table, 1))])
     assert (good.ratio or 0) < 1.2
