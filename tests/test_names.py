@@ -6,8 +6,9 @@ their names.
 
 Vague locals: a local is a parameter of a function, or a name that the body of a function or a module assigns, loops over,
 imports with `as`, or binds in a comprehension, `with`, `except` or `case`. Fields in the body of a class are not locals:
-they are often stored names, which must not change. Each name of VAGUE counts once for every place that binds it. LIMITS holds
-the highest allowed count for each folder of the package. Lower a limit when the count falls; never raise one.
+they are often stored names, which must not change. Each name of VAGUE counts once for every place that binds it. Tests are
+counted as well. LIMITS holds the highest allowed count of a folder; a folder that is not listed must have none. Never raise
+a limit.
 """
 
 from __future__ import annotations
@@ -22,29 +23,10 @@ from benchmarks.codebase import VAGUE, bound_names, is_verbal
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("src/tidegate", "papers/src/tidegate_papers")
+COUNTED = (*PACKAGES, "benchmarks", "tests", "papers/tests")
 LIMITS = {
-    "tidegate/answer": 2,
-    "tidegate/audit": 253,
-    "tidegate/cli": 84,
-    "tidegate/collect": 3,
-    "tidegate/demo": 11,
-    "tidegate/ledger": 9,
-    "tidegate/policy": 4,
-    "tidegate/release": 47,
-    "tidegate/service": 182,
-    "tidegate/session": 5,
-    "tidegate/testing": 51,
-    "tidegate/web": 40,
-    "tidegate_papers/baselines": 51,
-    "tidegate_papers/identifiability": 21,
-    "tidegate_papers/item.py": 5,
-    "tidegate_papers/panels.py": 5,
-    "tidegate_papers/pmse": 19,
-    "tidegate_papers/randomization": 97,
-    "tidegate_papers/release": 40,
-    "tidegate_papers/report.py": 3,
-    "tidegate_papers/simulation": 70,
-    "tidegate_papers/valuation": 20,
+    # `Ledger.charge(who=...)` and `Ledger.spent_by(who)`: parameters of the ledger that store and read its JSON key "who".
+    "src/tidegate/ledger": 2,
 }
 
 
@@ -57,16 +39,16 @@ def count_vague(path: Path) -> int:
     return sum(count for name, count in counts.items() if name in VAGUE)
 
 
-def folder_of(path: Path, package: Path) -> str:
-    """Return the first folder below the package, or the file itself."""
-    return f"{package.name}/{path.relative_to(package).parts[0]}"
+def folder_of(path: Path, top: Path) -> str:
+    """Return the first folder below `top`, or the file itself, as a path from the root of the repository."""
+    return (top / path.relative_to(top).parts[0]).relative_to(ROOT).as_posix()
 
 
 def vague_by_folder() -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for package in (ROOT / name for name in PACKAGES):
-        for path in python_files(package):
-            counts[folder_of(path, package)] += count_vague(path)
+    for top in (ROOT / name for name in COUNTED):
+        for path in python_files(top):
+            counts[folder_of(path, top)] += count_vague(path)
     return dict(counts)
 
 
@@ -88,7 +70,7 @@ def test_nouns_are_accepted(name: str) -> None:
 def test_vague_locals_only_become_fewer() -> None:
     counts = vague_by_folder()
     grown = {folder: count for folder, count in counts.items() if count > LIMITS.get(folder, 0)}
-    assert not grown, f"Rename these locals (see VAGUE), or lower another count: {grown}"
+    assert not grown, f"Rename these locals (see VAGUE): {grown}"
 
 
 def test_limits_name_folders_that_exist() -> None:

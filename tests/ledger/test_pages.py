@@ -34,7 +34,7 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
 
 def test_filter_by_user_matches_the_exact_name(ledger: Ledger) -> None:
     for number, user in enumerate(NAMES, start=1):
-        for filters in ({"who": user}, {"named": user}):
+        for filters in ({"user": user}, {"named": user}):
             numbers = [entry.content()["question"]["n"] for entry, _ in page(ledger, **filters)]  # type: ignore[arg-type]
             assert numbers == [number], user
 

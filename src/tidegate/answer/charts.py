@@ -52,10 +52,10 @@ def rows_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str,
     places, values = numbers(range(len(rows))), numbers(row[statistic] for row in rows)
     known = "low" in rows[0]
     low, high = (numbers(row[end] for row in rows) if known else () for end in ("low", "high"))
-    many = len(rows) > MOST_BARS
-    marks: list[Any] = [Line(statistic, places, values) if many else Bar(statistic, places, values)]
+    is_line = len(rows) > MOST_BARS
+    marks: list[Any] = [Line(statistic, places, values) if is_line else Bar(statistic, places, values)]
     if known:
-        marks.insert(0, Band(INTERVAL, places, low, high)) if many else marks.append(
+        marks.insert(0, Band(INTERVAL, places, low, high)) if is_line else marks.append(
             Interval(INTERVAL, places, low, high)
         )
     columns = (*labels, statistic, *(name for name in NUMBERS if name in rows[0]))

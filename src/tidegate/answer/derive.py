@@ -64,8 +64,8 @@ class Derived:
         """Return everything as JSON values."""
         parts = {"values": self.values.tolist(), "low": self.low.tolist(), "high": self.high.tolist()}
         parts["noisy"] = self.noisy.tolist()
-        asked = {"question": self.query.says(), "query": query_to_dict(self.query)}
-        return {**asked, **parts, "error_95": self.error, "from": list(self.entries), "cost": "0"}
+        query = {"question": self.query.says(), "query": query_to_dict(self.query)}
+        return {**query, **parts, "error_95": self.error, "from": list(self.entries), "cost": "0"}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Derived:

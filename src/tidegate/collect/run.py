@@ -170,7 +170,7 @@ class Server:
 
     def close(self, *, user: str = "") -> None:
         """Count the waiting reports and accept no more."""
-        self.book.close(make=self._batches, who=user)
+        self.book.close(make=self._batches, user=user)
 
     def _batches(self, waiting: list[Arrival]) -> list[Batch]:
         """Write the segments of waiting reports, in an order that secure bits decide and under random names."""
@@ -207,17 +207,19 @@ class Server:
         return Batch(name, digest, segment.name, segment.sha256, checked.ids, adds, checked.refused())
 
 
-def open_collection(ledger: Ledger, collection: Collection, *, dataset: str, place: str | Path, user: str = "") -> None:
+def open_collection(
+    ledger: Ledger, collection: Collection, *, dataset: str, location: str | Path, user: str = ""
+) -> None:
     """Open a version of a collection in the ledger. Waiting reports of the previous version are counted first."""
     book = CollectionBook(ledger, collection, dataset=dataset)
     while True:
         try:
-            book.open(who=user)
+            book.open(user=user)
             return
         except EarlierWaiting as earlier:
             before = collection_from_dict(earlier.description)
         operators = operators_of(before)
-        segments = segments_of(before, operators, dataset=dataset, place=place)
+        segments = segments_of(before, operators, dataset=dataset, location=location)
         server = Server(before, operators, CollectionBook(ledger, before, dataset=dataset), segments)
         with suppress(StalePolicy):  # another process was faster; `open` decides what follows
             server.flush(at=datetime.now(UTC))
@@ -229,10 +231,10 @@ def operators_of(collection: Collection) -> dict[str, Operator]:
 
 
 def segments_of(
-    collection: Collection, operators: Mapping[str, Operator], *, dataset: str, place: str | Path
+    collection: Collection, operators: Mapping[str, Operator], *, dataset: str, location: str | Path
 ) -> Segments:
     """Return where the reports of a collection are stored."""
-    return Segments(place, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
+    return Segments(location, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
 
 
 def _listed(reports: Iterable[Any], batch: str = "") -> list[Any]:

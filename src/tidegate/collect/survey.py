@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
 
 class Survey:
-    """One collection. Its randomized reports are stored at `place`, a folder or any fsspec URL.
+    """One collection. Its randomized reports are stored at `location`, a folder or any fsspec URL.
 
     Guarantee:
         Only randomized reports are stored, without identity and time. A report is counted once, and only together with
         its entry in the ledger. The promise to respondents is in the ledger before the first report.
     """
 
-    def __init__(self, name: str, policy: Policy, ledger: Ledger, *, place: str | Path) -> None:
+    def __init__(self, name: str, policy: Policy, ledger: Ledger, *, location: str | Path) -> None:
         self.collection = _collection(name, policy)
         self._book = CollectionBook(ledger, self.collection, dataset=policy.dataset.name)
-        self._place, self._dataset, self._ledger = place, policy.dataset.name, ledger
+        self._location, self._dataset, self._ledger = location, policy.dataset.name, ledger
         self._open()
         if self.collection.closed:
             self.close()
@@ -221,7 +221,7 @@ class Survey:
     @cached_property
     def segments(self) -> Segments:
         """The stored reports."""
-        return segments_of(self.collection, self.operators, dataset=self._dataset, place=self._place)
+        return segments_of(self.collection, self.operators, dataset=self._dataset, location=self._location)
 
     def files(self) -> list[str]:
         """Return the Parquet files of all counted reports, for any engine. Files that are not listed do not count."""
@@ -260,7 +260,7 @@ class Survey:
         return Server(self.collection, self.operators, self._book, self.segments)
 
     def _open(self) -> None:
-        open_collection(self._ledger, self.collection, dataset=self._dataset, place=self._place)
+        open_collection(self._ledger, self.collection, dataset=self._dataset, location=self._location)
 
     def _names(self) -> Sequence[str]:
         return [entry.content()["segment"] for entry in self._book.batches()[0]]

@@ -87,7 +87,7 @@ class CollectionBook:
         self._store, self.collection = ledger.store, collection
         self.account = f"{dataset}/{collection.name}"  # no data set has a slash in its name
 
-    def open(self, *, who: str = "") -> Entry:
+    def open(self, *, user: str = "") -> Entry:
         """Return the entry that opened this version; write it if the version is new.
 
         Guarantee:
@@ -110,7 +110,7 @@ class CollectionBook:
                 "description": self.collection.public_dict(),
                 "gives": gives.to_dict(),
                 "says": str(gives),
-                "who": who,
+                "who": user,
             }
             return append(
                 connection,
@@ -126,7 +126,7 @@ class CollectionBook:
                 body=canonical(body),
             )
 
-    def close(self, *, make: Make, who: str = "") -> Entry:
+    def close(self, *, make: Make, user: str = "") -> Entry:
         """Close this version: count the waiting reports and accept no more. It cannot be opened again.
 
         Guarantee:
@@ -140,7 +140,11 @@ class CollectionBook:
             end, head = ends(connection, self.account)
             found_counts = counted(connection, opened.number)
             reports = next((counted.reports for counted in found_counts.values()), 0)
-            names = {"request": self._closing_name, "question": "", "body": canonical({"reports": reports, "who": who})}
+            names = {
+                "request": self._closing_name,
+                "question": "",
+                "body": canonical({"reports": reports, "who": user}),
+            }
             entry = append(connection, end, kind=CLOSED, amount="0", **names, **unchanged(head or opened))
         self._store.forget_deleted()
         return entry
@@ -203,13 +207,13 @@ class CollectionBook:
         with self._store.reading() as connection:
             return self._closing(connection) is not None
 
-    def earlier(self, name: str, given: str) -> tuple[Entry, list[tuple[int, str]]] | None:
+    def earlier(self, name: str, digest: str) -> tuple[Entry, list[tuple[int, str]]] | None:
         """Return the entry of an earlier batch, and its refused reports."""
         with self._store.reading() as connection:
             entry = queries.find(connection, self.account, REPORTED, name)
             if entry is None:
                 return None
-            if entry.question != given:
+            if entry.question != digest:
                 raise KeyReused(
                     "This batch id was used for other reports.", "Use a new id for a new batch, or omit the id."
                 )

@@ -151,7 +151,7 @@ def page(
     *,
     dataset: str = "",
     kind: str = "",
-    who: str | None = None,
+    user: str | None = None,
     named: str = "",
     after: int = 0,
     limit: int = 100,
@@ -159,10 +159,10 @@ def page(
 ) -> list[tuple[Entry, str]]:
     """Return entries after a number with their explanations, of a data set and its collections or of all.
 
-    `newest` returns the latest entries first; then `after` a number means the older ones (0: from the end). `kind`, `who`
+    `newest` returns the latest entries first; then `after` a number means the older ones (0: from the end). `kind`, `user`
     (of charges) and `named` (any user that an entry names) filter the entries.
     """
-    query = _filter(select(entries), dataset, kind, who, named).where(entries.c.number > 0)  # 0 also starts a page
+    query = _filter(select(entries), dataset, kind, user, named).where(entries.c.number > 0)  # 0 also starts a page
     if after:
         query = query.where(entries.c.number < after if newest else entries.c.number > after)
     query = query.order_by(entries.c.number.desc() if newest else entries.c.number).limit(limit)
@@ -182,13 +182,13 @@ def accounts(ledger: Ledger) -> list[str]:
         return [str(account) for (account,) in rows]
 
 
-def _filter(query: Select[Any], dataset: str, kind: str, who: str | None, named: str) -> Select[Any]:
+def _filter(query: Select[Any], dataset: str, kind: str, user: str | None, named: str) -> Select[Any]:
     if dataset:  # a data set has no slash in its name; its collections do
         query = query.where((entries.c.account == dataset) | _begins(entries.c.account, f"{dataset}/"))
     if kind:
         query = query.where(entries.c.kind == kind)
-    if who is not None:  # the last field of a charge, in canonical form
-        query = query.where(entries.c.kind == CHARGED, _ends(entries.c.body, f'"who":{canonical(who)}}}'))
+    if user is not None:  # the last field of a charge, in canonical form
+        query = query.where(entries.c.kind == CHARGED, _ends(entries.c.body, f'"who":{canonical(user)}}}'))
     if named:  # a quotation mark inside a text is escaped: this can only be the field
         query = query.where(_holds(entries.c.body, f'"who":{canonical(named)}'))
     return query

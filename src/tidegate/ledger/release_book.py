@@ -246,7 +246,7 @@ class Turn(View):
         self._end, self._head = end, head
 
     def decide(
-        self, new_requests: Sequence[StoredRequest], released_requests: Sequence[StoredRequest], *, who: str = ""
+        self, new_requests: Sequence[StoredRequest], released_requests: Sequence[StoredRequest], *, user: str = ""
     ) -> Entry:
         """Commit a batch: the new requests with their states, and the waiting requests that are released.
 
@@ -258,7 +258,7 @@ class Turn(View):
         body = {
             "released": [[r.number, r.key, digest(r.__dict__)] for r in sorted(released, key=_by_place)],
             "waiting": [[r.number, r.key, digest(r.__dict__)] for r in new_requests if r.state == WAITING],
-            "who": who,
+            "who": user,
         }
         entry = self._append(DECIDED, body)
         if new_requests:
@@ -271,9 +271,9 @@ class Turn(View):
             self._connection.execute(_LEAVE, rows)
         return entry
 
-    def withdraw(self, request: StoredRequest, *, who: str = "") -> Entry:
+    def withdraw(self, request: StoredRequest, *, user: str = "") -> Entry:
         """Withdraw a waiting request and delete its record."""
-        body = {"withdrawn": [request.number, request.key], "remains": remains(request.__dict__), "who": who}
+        body = {"withdrawn": [request.number, request.key], "remains": remains(request.__dict__), "who": user}
         entry = self._append(WITHDRAWN, body)
         gone = requests.update().where(requests.c.account == self._account, requests.c.number == request.number)
         self._connection.execute(gone.values(state=WITHDRAWN_STATE, entry=entry.number, record=""))

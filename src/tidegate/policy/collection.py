@@ -72,9 +72,9 @@ class Question:
         if strange or missing or bool(self.plans) != known.takes_plans:
             about_plans = "needs plans" if known.takes_plans else "takes no plans"
             what = f"does not know {strange[0]}" if strange else f"needs {missing[0]}" if missing else about_plans
-            wanted = ", ".join((*(("plans",) if known.takes_plans else ()), *needed))
+            parameters = ", ".join((*(("plans",) if known.takes_plans else ()), *needed))
             may = f"; it may have {', '.join(allowed)}" if allowed else ""
-            raise PolicyUnreadable(f'{self.operator} of "{self.attribute}" {what}.', f"Give {wanted}{may}.")
+            raise PolicyUnreadable(f'{self.operator} of "{self.attribute}" {what}.', f"Give {parameters}{may}.")
         self._check_values()
         check_plans(self.plans, self.parameters, items=self.size)
 
@@ -156,16 +156,15 @@ class Question:
         return self.universe.width if numeric and isinstance(self.universe, Numeric) else Fraction(1)
 
     def __str__(self) -> str:
-        told = " and ".join(f"{name} {say(value)}" for name, value in self.parameters.items())
-        if self.plans:
-            told = f"plans for {', '.join(str(plan.size) for plan in self.plans)} items{' and ' * bool(told)}{told}"
-        return f"{self.attribute} by {self.operator} with {told}"
+        plans = [f"plans for {', '.join(str(plan.size) for plan in self.plans)} items"] if self.plans else []
+        parameters = [f"{name} {say(value)}" for name, value in self.parameters.items()]
+        return f"{self.attribute} by {self.operator} with {' and '.join((*plans, *parameters))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The question as its line in the policy file."""
-        given = {name: plain(value) for name, value in self.parameters.items()}
+        parameters = {name: plain(value) for name, value in self.parameters.items()}
         plans = {"plans": [plan.to_dict() for plan in self.plans]} if self.plans else {}
-        return {"attribute": self.attribute, "operator": self.operator, **given, **plans}
+        return {"attribute": self.attribute, "operator": self.operator, **parameters, **plans}
 
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""

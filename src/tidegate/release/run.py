@@ -153,7 +153,7 @@ def _commit(desk: DeskState, turn: Turn, new: list[StoredRequest], user: str) ->
     decided = [_mark_released(request, positions.pop(request.number, None)) for request in new]
     waiting = turn.numbered(positions) if positions else {}
     freed = [_mark_released(waiting[number], position) for number, position in positions.items()]
-    entry = turn.decide(decided, freed, who=user)
+    entry = turn.decide(decided, freed, user=user)
     return {request.key: request for request in decided}, entry.number
 
 
@@ -189,7 +189,7 @@ def withdraw_request(desk: DeskState, key: str | int, *, user: str = "") -> None
                 )
             catch_up(desk, turn)
             desk.seen = None  # the controller is valid again after the commit
-            entry = turn.withdraw(request, who=user)
+            entry = turn.withdraw(request, user=user)
         desk.controller.withdraw(request.number, parse_cells(request.cells))
         desk.seen = entry.number
 

@@ -154,8 +154,8 @@ class ServedDataset:
     def _promise(self, policy: Policy, collection: Collection, user: str) -> None:
         from tidegate.collect.run import open_collection
 
-        location = self.session.reports_place()
-        open_collection(self.session.ledger, collection, dataset=policy.dataset.name, place=location, user=user)
+        location = self.session.reports_location()
+        open_collection(self.session.ledger, collection, dataset=policy.dataset.name, location=location, user=user)
 
     def cached_tables(self, name: str, generate: Callable[[], T]) -> T:
         """Return the synthetic tables of a job, from the cache or regenerated."""

@@ -231,9 +231,9 @@ class Session:
         from tidegate.collect.survey import Survey  # here: arrays and engines take long to load
 
         chosen = name or (next(iter(self.policy.collections)) if len(self.policy.collections) == 1 else "")
-        return Survey(chosen, self.policy, self.ledger, place=self.reports_place(reports))
+        return Survey(chosen, self.policy, self.ledger, location=self.reports_location(reports))
 
-    def reports_place(self, reports: str = "") -> str:
+    def reports_location(self, reports: str = "") -> str:
         """Return where the randomized reports are stored: as named here, in the policy, or beside the ledger."""
         from tidegate.tables.segments import folder_next_to_ledger
 

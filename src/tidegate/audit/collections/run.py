@@ -107,7 +107,7 @@ def _target(
 ) -> Target:
     """Open the collection in its own folder."""
     opened = replace(policy, collections={n: replace(c, closed=False) for n, c in policy.collections.items()})
-    survey = Survey(name, opened, ledger, place=Path(folder) / "reports")
+    survey = Survey(name, opened, ledger, location=Path(folder) / "reports")
     collection = survey.collection
     return Target(
         collection, lambda memory: make_device(collection, memory), survey, server(survey) if server else survey.submit

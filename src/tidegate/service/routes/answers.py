@@ -252,7 +252,7 @@ def history(
     limit: Limit = 100,
 ) -> Described:
     mine = None if caller.role == OWNER else caller.name
-    chosen: dict[str, Any] = {"dataset": served.name, "kind": CHARGED, "who": mine, "newest": newest}
+    chosen: dict[str, Any] = {"dataset": served.name, "kind": CHARGED, "user": mine, "newest": newest}
     items = []
     for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
         body = entry.content()

@@ -29,7 +29,7 @@ SENT: Any = {200: {"content": {KIND: {"schema": {"type": "object"}}}}}
 @routes.get("/data/{name}/notebook", response_class=Response, responses=SENT)
 def as_notebook(request: Request, served: Served, caller: CurrentCaller) -> Response:
     mine = None if caller.role == OWNER else caller.name
-    latest = page(served.session.ledger, dataset=served.name, kind=CHARGED, who=mine, limit=MOST, newest=True)
+    latest = page(served.session.ledger, dataset=served.name, kind=CHARGED, user=mine, limit=MOST, newest=True)
     stored = {entry.number: parts for entry, parts in served.session.ledger.answered(served.name)}
     work = [_stored_query(served, entry, says, stored.get(entry.number)) for entry, says in reversed(latest)]
     about = {"dataset": served.name, "promise": str(served.policy.identification or served.policy.loss or "")}
