@@ -27,23 +27,18 @@ BY_FOLDER = (  # they share kernels, or one run of a paper
 )  # fmt: skip
 
 
-SPARK_IN_EVERY_RUN = (  # the others are `long`: each takes seconds, and `make spark` runs all of them
-    "test_every_engine_gives_the_same_answers[spark-each row]",
-    "test_spark_columns_keep_the_contract[STRING COLLATE UTF8_LCASE as category 10 listed values]",
-    "test_spark_columns_keep_the_contract[DOUBLE as integer 73 whole numbers from 18 to 90]",
-    "test_spark_counts_equal_duckdb_counts",
-)
-
-
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group tests that share expensive fixtures or kernels, so that one process runs them."""
+    """Group tests that share expensive fixtures or kernels, so that one process runs them.
+
+    A test on Spark takes seconds, so it is `long` unless it is marked `every_run`. `make spark` runs all of them.
+    """
     for item in items:
         folder = item.path.parent
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.xdist_group("spark"))
-            if item.name not in SPARK_IN_EVERY_RUN:
+            if not item.get_closest_marker("every_run"):
                 item.add_marker(pytest.mark.long)
         elif folder.name in BY_FILE:
             item.add_marker(pytest.mark.xdist_group(f"{folder.name}/{item.path.stem}"))

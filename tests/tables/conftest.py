@@ -25,8 +25,9 @@ ATTRIBUTES: dict[str, Attribute] = {
     "sex": Category((1, 2)),
     "member": Category((False, True)),
 }
+EACH_ROW = "each row"
 POLICIES = {
-    "each row": Policy(Dataset("people", unit=EachRow()), ATTRIBUTES),
+    EACH_ROW: Policy(Dataset("people", unit=EachRow()), ATTRIBUTES),
     "each person": Policy(Dataset("people", unit=EachPerson("person", 2)), ATTRIBUTES),
 }
 

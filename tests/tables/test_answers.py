@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from reference.tables import ReferenceTable
-from tables.conftest import POLICIES, rows
+from tables.conftest import EACH_ROW, POLICIES, rows
 
 from tidegate.answer import count, histogram, mean, median, std, sum
 from tidegate.answer.run import answer
@@ -28,7 +28,9 @@ ASKED = (
 )
 
 
-@pytest.mark.parametrize("unit", POLICIES)
+@pytest.mark.parametrize(
+    "unit", [pytest.param(EACH_ROW, marks=pytest.mark.every_run), *(unit for unit in POLICIES if unit != EACH_ROW)]
+)
 def test_every_engine_gives_the_same_answers(on_engine: Callable[[Policy], Table], unit: str, tmp_path: Path) -> None:
     policy = replace(POLICIES[unit], loss=Loss(10**12))
     answers = [

@@ -56,6 +56,7 @@ def test_duckdb_counts_equal_counts_by_hand(tmp_path_factory: Any, sizes: list[i
 
 
 @pytest.mark.spark
+@pytest.mark.every_run
 def test_spark_counts_equal_duckdb_counts(spark: Any, tmp_path: Path) -> None:
     segments = Segments(tmp_path, COLUMNS)
     names = [segments.write(draw_reports(n, 500), batch=str(n)).name for n in range(3)]
