@@ -8,7 +8,7 @@ from serve import serve
 
 file, rows, epsilon = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 dp.enable_features("contrib")
-# A vector of a known size: neighbours replace a row, and two in a symmetric distance are one replaced row.
+# A vector of a known size: neighbors replace a row, and two in a symmetric distance are one replaced row.
 space = dp.vector_domain(dp.atom_domain(T=int), size=rows), dp.symmetric_distance()
 summed = space >> dp.t.then_clamp((0, 100)) >> dp.t.then_sum()
 mean = dp.binary_search_chain(lambda scale: summed >> dp.m.then_laplace(scale=scale), d_in=2, d_out=epsilon)

@@ -94,7 +94,7 @@ WRONG = {
         'leave_out = ["age"]',
         'leave_out = ["education"]',
         PolicyUnreadable,
-        "learnt itself",
+        "learned itself",
     ),
     "following a wide number": ('column = "education"', 'column = "rate"', PolicyUnreadable, "must be a category"),
 }

@@ -151,7 +151,7 @@ class Question:
 
     @property
     def step(self) -> Fraction:
-        """The distance of neighbouring values: the grid's width; 1 where they are bins or categories."""
+        """The distance of neighboring values: the grid's width; 1 where they are bins or categories."""
         numeric = isinstance(self.universe, Numeric) and not self.universe.cuts
         return self.universe.width if numeric and isinstance(self.universe, Numeric) else Fraction(1)
 

@@ -161,7 +161,7 @@ class Shapes:
             shape.check(name, attributes[name])
         for name, dependency in self.follows.items():
             if name == dependency.column or dependency.column in self.follows or dependency.column in self.leave_out:
-                raise _wrong(name, f'"{dependency.column}" must be a column that is learnt itself')
+                raise _wrong(name, f'"{dependency.column}" must be a column that is learned itself')
             dependency.check(name, attributes[name], attributes[dependency.column])
 
     def __bool__(self) -> bool:

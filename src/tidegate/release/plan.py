@@ -56,7 +56,7 @@ def make_plan(
     promise: Concealment, baseline: Sequence[Fraction], shares: Sequence[Fraction], *, progress: Progress | None = None
 ) -> Plan:
     """Make the plan of a promise from baseline and shares as weights. Simulates critical values if tests need them."""
-    expected, divided = normalised(baseline, "the baseline"), normalised(shares, "the shares")
+    expected, divided = normalize(baseline, "the baseline"), normalize(shares, "the shares")
     published = promise.small_samples == "published"
     tables = {}
     if "mutual-information" in promise.tests:
@@ -73,7 +73,7 @@ def plan_from_dict(promise: Concealment, content: Mapping[str, Any]) -> Plan:
     return Plan(promise, baseline, shares, tables)
 
 
-def normalised(weights: Sequence[Fraction], what: str) -> tuple[Fraction, ...]:
+def normalize(weights: Sequence[Fraction], what: str) -> tuple[Fraction, ...]:
     """Return weights as probabilities. A weight of 0 is refused: one record of that value would prove everything."""
     total = sum(weights, Fraction(0))
     if len(weights) < 2 or min(weights) <= 0:

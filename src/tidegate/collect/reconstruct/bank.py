@@ -60,20 +60,20 @@ def bank(cells: Cells, *, progress: Progress | None = None) -> Bank:
     fits: list[Fit] = []
     lifts: list[float] = []  # evidence, from the best of the family
     for number, family in enumerate(BANK):
-        path = along(family, cells.data, cells.centres)
+        path = along(family, cells.data, cells.centers)
         fits += path
         lifts += [fit_.evidence - max(other.evidence for other in path) for fit_ in path]
         tell(number + 1, len(BANK))
     return _averaged(fits, np.array(lifts), cells)
 
 
-def along(family: Family, data: Data, centres: Floats) -> list[Fit]:
+def along(family: Family, data: Data, centers: Floats) -> list[Fit]:
     """Return the fits of a family from strong to weak smoothing, each started at the previous one, while scores are close.
 
     A Cauchy prior has many peaks, and this path leads to the smoother ones. Tried and dropped: the reverse path as well,
     keeping the higher peak. Half of the fits rise, by a median of 20 units, and the estimate is worse by a tenth.
     """
-    shape, u = smoothness(family.order, centres), np.full(centres.size, family.even)
+    shape, u = smoothness(family.order, centers), np.full(centers.size, family.even)
     fits: list[Fit] = []
     best, behind = -np.inf, 0
     for strength in family.strengths:

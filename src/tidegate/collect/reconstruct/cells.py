@@ -37,14 +37,14 @@ class Cells:
     of: Positions  # (listed values,) the cell of each, ascending
     listed: Positions  # (listed values,) its index on the grid
     grid: int  # values of the grid
-    value_centres: Floats  # (listed values,) on [0, 1]
+    value_centers: Floats  # (listed values,) on [0, 1]
     value_widths: Floats  # (listed values,)
-    centres: Floats  # (cells,) on [0, 1]
+    centers: Floats  # (cells,) on [0, 1]
     data: Data
 
     @property
     def merged(self) -> bool:
-        return self.listed.size > self.centres.size
+        return self.listed.size > self.centers.size
 
     def spread(self, fitted: Fit, family: Family) -> Floats:
         """Return a fit's masses on the grid: u interpolated inside a cell (constant for jumps), each cell keeping its mass."""
@@ -65,14 +65,14 @@ class Cells:
 
     def rows(self, of: Floats) -> tuple[Rows, Rows]:
         """Return functionals on the grid as functionals on cells: the smallest and the largest value of each in a cell."""
-        starts, each = np.searchsorted(self.of, np.arange(self.centres.size)), np.arange(of.shape[0])
+        starts, each = np.searchsorted(self.of, np.arange(self.centers.size)), np.arange(of.shape[0])
         inner = of[:, self.listed]
         least, most = np.minimum.reduceat(inner, starts, axis=1), np.maximum.reduceat(inner, starts, axis=1)
         return Rows(least, each), Rows(most, each)
 
     def named(self, of: str) -> tuple[Rows, Rows]:
         """Return the same for all bins or the whole distribution function, with each row only once."""
-        size, zero = self.centres.size, np.zeros((1, self.centres.size))
+        size, zero = self.centers.size, np.zeros((1, self.centers.size))
         if of == "cdf":
             rows = np.concatenate([zero, np.tri(size)])
             listed = np.searchsorted(self.listed, np.arange(self.grid), side="right")  # how many up to here
@@ -88,7 +88,7 @@ class Cells:
     def _inside(self, fitted: Fit, family: Family) -> Floats:
         shape = self.value_widths
         if family.order > 1:
-            shape = shape * family.link(_interpolated(self.value_centres, self.centres, fitted.u))[0]
+            shape = shape * family.link(_interpolated(self.value_centers, self.centers, fitted.u))[0]
         return np.asarray(shape * (fitted.masses / np.bincount(self.of, shape))[self.of])
 
 
@@ -97,7 +97,7 @@ def cells(counts: Floats, channel: Channel, *, values: Positions | None, widths:
     grid = channel.values
     breadth = np.ones(grid) if widths is None else widths
     ends = np.cumsum(breadth) / breadth.sum()
-    centres = ends - breadth / breadth.sum() / 2
+    centers = ends - breadth / breadth.sum() / 2
     listed = np.arange(grid) if values is None else values
     inner = channel if values is None else channel.columns(listed)
     breadth = breadth[listed] if values is None else np.ones(listed.size)  # a listed value is an atom
@@ -107,9 +107,9 @@ def cells(counts: Floats, channel: Channel, *, values: Positions | None, widths:
     across = np.bincount(of, breadth)
     merged = np.add.reduceat(counts, report_starts[:-1])
     matrix = inner.merged(report_starts, starts) if widths is None else _weighted(inner, report_starts, starts, breadth)
-    middle = np.bincount(of, breadth * centres[listed]) / across
+    middle = np.bincount(of, breadth * centers[listed]) / across
     data = Data(*joined(merged, matrix), across / across.mean())
-    return Cells(of, listed, grid, centres[listed], breadth, middle, data)
+    return Cells(of, listed, grid, centers[listed], breadth, middle, data)
 
 
 def _starts(size: int, run: int) -> Positions:

@@ -71,21 +71,21 @@ class Smoothness:
         return int(self.differences.shape[0])
 
 
-def smoothness(order: int, centres: Floats) -> Smoothness:
-    """Return the smoothness for values at `centres` of [0, 1]. At equal steps of 1/m this is m^(d - 1/2) diff(u, d)."""
-    return _smoothness(order, tuple(centres.tolist()))
+def smoothness(order: int, centers: Floats) -> Smoothness:
+    """Return the smoothness for values at `centers` of [0, 1]. At equal steps of 1/m this is m^(d - 1/2) diff(u, d)."""
+    return _smoothness(order, tuple(centers.tolist()))
 
 
 @lru_cache(maxsize=32)
 def _smoothness(order: int, at: tuple[float, ...]) -> Smoothness:
-    centres = np.array(at)
-    k, d = centres.size, order
+    centers = np.array(at)
+    k, d = centers.size, order
     differences = np.eye(k)
     for step in range(1, d + 1):  # divided differences: with d! they are the d-th derivative
-        spans = centres[step:] - centres[:-step]
+        spans = centers[step:] - centers[:-step]
         differences = step * np.diff(differences, axis=0) / spans[:, None]
-    differences *= np.sqrt((centres[d:] - centres[:-d]) / d)[:, None]
-    vectors, _ = np.linalg.qr(np.vander(centres - centres.mean(), d))
+    differences *= np.sqrt((centers[d:] - centers[:-d]) / d)[:, None]
+    vectors, _ = np.linalg.qr(np.vander(centers - centers.mean(), d))
     constant = -0.5 * d * log(NULL_VARIANCE * k) - 0.5 * d * log(2 * pi)
     constant += 0.5 * float(np.linalg.slogdet(differences @ differences.T)[1])
     return Smoothness(differences, differences.T @ differences, vectors @ vectors.T / (NULL_VARIANCE * k), constant)

@@ -74,7 +74,7 @@ def _banked(gathered: Cells, channel: Channel, *, atoms: bool, progress: Progres
 
 
 def _strict_width(gathered: Cells, masses: Floats) -> float:
-    size = gathered.centres.size
+    size = gathered.centers.size
     points = np.tri(size)[size // 20 :: -(-size // 10)]
     rows = Rows(points, np.arange(len(points)))
     band = strict_band(gathered.data, gathered.gathered(masses), rows, rows, confidence=0.95)

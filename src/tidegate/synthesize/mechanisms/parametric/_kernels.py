@@ -32,14 +32,14 @@ def _first_above(values: Floats, threshold: float) -> int:
 
 
 @njit(cache=True)
-def margin_misfits(ordered: Floats, rows: int, centres: Floats, scales: Floats, thresholds: Floats) -> Ints:
+def margin_misfits(ordered: Floats, rows: int, centers: Floats, scales: Floats, thresholds: Floats) -> Ints:
     """Return, for every center and scale, the sum over cells of |cells * count - rows|, for values in increasing order."""
     cells = thresholds.size + 1
-    out = np.empty(centres.size, np.int64)
-    for m in range(centres.size):
+    out = np.empty(centers.size, np.int64)
+    for m in range(centers.size):
         before, total = 0, 0
         for k in range(cells - 1):
-            upto = _first_above(ordered, centres[m] + scales[m] * thresholds[k])
+            upto = _first_above(ordered, centers[m] + scales[m] * thresholds[k])
             total += abs(cells * (upto - before) - rows)
             before = upto
         out[m] = total + abs(cells * (ordered.size - before) - rows)

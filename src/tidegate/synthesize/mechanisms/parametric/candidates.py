@@ -37,9 +37,9 @@ def real(written: Ints) -> Floats:
 
 def anywhere(size: int, *, count: int = MANY, random: np.random.Generator) -> Ints:
     """Return centers uniform over `size` codes and scales log-uniform from 1/4 to `size` codes."""
-    centres = random.uniform(-0.5, size - 0.5, count)
+    centers = random.uniform(-0.5, size - 0.5, count)
     scales = random.uniform(math.log(0.25), math.log(size), count)
-    return whole(np.column_stack([centres, scales]))
+    return whole(np.column_stack([centers, scales]))
 
 
 def around(current: Ints, spread: Floats, radius: float, *, count: int, random: np.random.Generator) -> Ints:

@@ -101,8 +101,8 @@ class Learning:
             rare = partial(self.private.missing, index)
             noisy = noisy_counts(self.chooser, f"{column.name}: missing", rare, loss / 10, of=1)
             missing, loss = int(np.clip(noisy[0], 0, self.facts.rows)), loss * Fraction(9, 10)
-        centre, scale = _location(self._linear(index, missing, ()).margin(loss))
-        return Number(column, (), centre, scale, np.array([centre]), scale, missing, self.facts.rows)
+        center, scale = _location(self._linear(index, missing, ()).margin(loss))
+        return Number(column, (), center, scale, np.array([center]), scale, missing, self.facts.rows)
 
     def _learn(self, index: int, parents: tuple[int, ...]) -> None:
         """Learn a column given its parents."""
@@ -130,14 +130,14 @@ class Learning:
 
     def _number(self, index: int, margin: Number, parents: tuple[int, ...]) -> State:
         fit = self._linear(index, margin.missing, parents)
-        parameters = near.whole(np.array([margin.centre, np.log(margin.scale)]))
+        parameters = near.whole(np.array([margin.center, np.log(margin.scale)]))
         radius = fit.after_margin(self.plan.loss("margins", Fraction(1, len(self.facts.columns))))
         if fit.features > 1:
             start = self.plan.loss("starts", Fraction(1, self.plan.dependent))
             parameters, radius = fit.start(parameters, start), fit.after_start(radius, start)
         chosen = near.real(fit.block(parameters, radius, self.plan.loss("blocks", self.plan.block(index))))
         weights, spread = chosen[:-1], float(np.exp(chosen[-1]))
-        own = (margin.centre, margin.scale) if parents else (float(weights[0]), spread)
+        own = (margin.center, margin.scale) if parents else (float(weights[0]), spread)
         return Number(margin.column, parents, *own, weights, spread, margin.missing, self.facts.rows)
 
     def _levels(self, index: int, margin: Levels, parents: tuple[int, ...]) -> State:
@@ -179,5 +179,5 @@ class Learning:
 
 
 def _location(written: Ints) -> tuple[float, float]:
-    centre, scale = near.real(written)
-    return float(centre), float(np.exp(scale))
+    center, scale = near.real(written)
+    return float(center), float(np.exp(scale))

@@ -21,11 +21,11 @@ INDICATED = 3  # levels of a category that get an indicator if it is a parent
 
 @dataclass(frozen=True)
 class Number:
-    """value = weights . features + spread * normal; `centre` and `scale` describe the column regardless of its parents."""
+    """value = weights . features + spread * normal; `center` and `scale` describe the column regardless of its parents."""
 
     column: Column
     parents: tuple[int, ...]
-    centre: float
+    center: float
     scale: float
     weights: Floats
     spread: float
@@ -39,7 +39,7 @@ class Number:
 
     def as_features(self, values: Floats, present: Bools) -> list[Floats]:
         """Return the column as features of other regressions: standardized, 0 where it is missing."""
-        return [np.where(present, (values - self.centre) / self.scale, 0.0)]
+        return [np.where(present, (values - self.center) / self.scale, 0.0)]
 
     def cells(self, values: Floats, features: Floats) -> Ints:
         """Return which of equally likely parts of its conditional distribution contains each value."""
