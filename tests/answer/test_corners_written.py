@@ -129,7 +129,7 @@ def test_conditions_nest_up_to_the_stated_depth(deep: int, fits: bool) -> None:
     if fits:
         assert condition_from_dict(content).columns() == {"age"}
     else:
-        with pytest.raises(Unsupported, match=f"{DEEPEST} conditions deep"):
+        with pytest.raises(Unsupported, match=f"{DEEPEST} levels deep"):
             condition_from_dict(content)
 
 

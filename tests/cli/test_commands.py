@@ -120,7 +120,7 @@ def test_ledger_is_shown_verified_and_exported(run: Run, demo: Path, tmp_path: P
     assert as_json(run("ledger", "verify", export, "--head", head, "--json"))["head"] == head
     assert run("ledger", "export", policy)[1] == export.read_text()
     code, _, err = run("ledger", "verify", export, "--head", "ab" * 32)
-    assert (code, "cut off or written anew" in err) == (2, True)
+    assert (code, "cut off or rewritten" in err) == (2, True)
 
 
 def test_changed_ledger_is_detected(run: Run, demo: Path) -> None:

@@ -260,10 +260,10 @@ def test_verify_detects_a_counted_report_that_still_waits(ledger_url: str, tmp_p
     survey.submit(reports(0, 5))
     with session.ledger.store.writing() as connection:
         arrivals.add(connection, "people/shoppers/1", [(bytes.fromhex(report(2)["id"]), "{}")])
-    assert problems(session, survey) == ["reports of people/shoppers wait although they were counted."]
+    assert problems(session, survey) == ["Reports of people/shoppers are waiting although they were counted."]
     with session.ledger.store.writing() as connection:
         connection.execute(text("UPDATE tidegate_waiting SET collection = 'people/shoppers/7'"))
-    assert problems(session, survey) == ["reports wait for version 7 of people/shoppers, which is not open."]
+    assert problems(session, survey) == ["Reports are waiting for version 7 of people/shoppers, which is not open."]
 
 
 def test_batch_key_is_read_written_and_promised(tmp_path: Path) -> None:

@@ -73,14 +73,14 @@ def test_refusal_names_the_first_problem_and_their_number(record: Record) -> Non
     assert broken.value.facts["problems"] == without.problems[:20]
     with pytest.raises(LedgerBroken) as single:
         verify(record.entries, {**record.payloads, 99: "forged"}).refuse()
-    assert single.value.what == "The ledger does not verify: a stored result belongs to no entry (number 99)."
+    assert single.value.what == "The ledger does not verify: A stored result belongs to no entry (number 99)."
 
 
 def test_noted_head_is_found_anywhere_in_the_chain(record: Record) -> None:
     for entry in (record.entries[0], record.entries[-1]):
         assert verify(record.entries, record.payloads, head=entry.hash).holds
     cut = verify(record.entries[:-1], record.payloads, head=record.entries[-1].hash)
-    assert f"the noted head {record.entries[-1].hash[:12]} is not in the chain" in cut.problems[-1]
+    assert f"The noted head {record.entries[-1].hash[:12]} is not in the chain" in cut.problems[-1]
 
 
 def test_missing_export_is_reported(tmp_path: Path) -> None:

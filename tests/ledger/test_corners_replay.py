@@ -46,18 +46,18 @@ FITS = {
     "an empty batch": decisions(),
 }
 WRONG = {
-    "a request number 0": (decisions(released=[(0, "z")]), "request 0 leaves"),
-    "an old number": (decisions(released=[(4, "e")]), "request 4 leaves"),
-    "a second release": (decisions(released=[(1, "a")]), "request 1 leaves"),
-    "a released key": (decisions(released=[(9, "a")]), "request 9 leaves"),
-    "a waiting key": (decisions(released=[(9, "b")]), "request 9 leaves"),
-    "the number of another request": (decisions(released=[(2, "d")]), "request 2 leaves"),
-    "twice in one batch": (decisions(released=[(5, "e"), (5, "e")]), "request 5 leaves"),
-    "an old number waits": (decisions(waiting=[(3, "e")]), "request 3 waits anew"),
-    "a waiting request waits again": (decisions(waiting=[(2, "b")]), "request 2 waits anew"),
-    "a released key waits": (decisions(waiting=[(9, "a")]), "request 9 waits anew"),
-    "the same waits twice": (decisions(waiting=[(5, "e"), (5, "f")]), "request 5 waits anew"),
-    "a released request is withdrawn": (withdrawal(1, "a"), "request 1 is withdrawn, but does not wait"),
+    "a request number 0": (decisions(released=[(0, "z")]), "request 0 is released"),
+    "an old number": (decisions(released=[(4, "e")]), "request 4 is released"),
+    "a second release": (decisions(released=[(1, "a")]), "request 1 is released"),
+    "a released key": (decisions(released=[(9, "a")]), "request 9 is released"),
+    "a waiting key": (decisions(released=[(9, "b")]), "request 9 is released"),
+    "the number of another request": (decisions(released=[(2, "d")]), "request 2 is released"),
+    "twice in one batch": (decisions(released=[(5, "e"), (5, "e")]), "request 5 is released"),
+    "an old number waits": (decisions(waiting=[(3, "e")]), "request 3 is deferred, but was decided before"),
+    "a waiting request waits again": (decisions(waiting=[(2, "b")]), "request 2 is deferred, but was decided before"),
+    "a released key waits": (decisions(waiting=[(9, "a")]), "request 9 is deferred, but was decided before"),
+    "the same waits twice": (decisions(waiting=[(5, "e"), (5, "f")]), "request 5 is deferred, but was decided before"),
+    "a released request is withdrawn": (withdrawal(1, "a"), "request 1 is withdrawn, but was not waiting"),
     "another request is withdrawn": (withdrawal(2, "d"), "request 2 is withdrawn"),
     "an unknown request is withdrawn": (withdrawal(9, "z"), "request 9 is withdrawn"),
 }
@@ -79,8 +79,8 @@ def test_contradicting_decisions_are_reported(case: str) -> None:
 
 def test_requests_are_numbered_from_1() -> None:
     assert replay(decisions(released=[(1, "a")]))[1] == replay(decisions(waiting=[(1, "a")]))[1] == []
-    assert "request 0 leaves" in replay(decisions(released=[(0, "a")]))[1][0]
-    assert "request 0 waits anew" in replay(decisions(waiting=[(0, "a")]))[1][0]
+    assert "request 0 is released" in replay(decisions(released=[(0, "a")]))[1][0]
+    assert "request 0 is deferred, but was decided before" in replay(decisions(waiting=[(0, "a")]))[1][0]
 
 
 def test_withdrawn_request_can_be_repeated_only_under_a_new_number() -> None:
@@ -133,21 +133,19 @@ def test_row_that_differs_from_its_entries_is_reported(number: int, change: dict
     ):  # this record never waited, so its nonce hides nothing
         return
     rows = [{**item, **change} if item["number"] == number else item for item in ROWS]
-    assert compare({"people": replayed_releases()}, rows) == [
-        f"request {number} of people does not stand as its entries say."
-    ]
+    assert compare({"people": replayed_releases()}, rows) == [f"Request {number} of people differs from its entries."]
 
 
 def test_missing_and_extra_rows_are_reported_in_order() -> None:
     assert [item[:9] for item in compare({"people": replayed_releases()}, [])] == [
-        "request 1",
-        "request 2",
-        "request 3",
+        "Request 1",
+        "Request 2",
+        "Request 3",
     ]
     assert compare({"people": replayed_releases()}, [*ROWS, row(9, "z", "released", 2)])[0].startswith(
-        "request 9 of people"
+        "Request 9 of people"
     )
-    assert compare({}, ROWS[:1])[0].startswith("request 1 of people")
+    assert compare({}, ROWS[:1])[0].startswith("Request 1 of people")
 
 
 def test_hash_of_a_waiting_record_cannot_be_guessed_from_the_record() -> None:
@@ -193,8 +191,8 @@ def replayed_collections() -> Collections:
 
 def test_opening_that_differs_from_its_description_is_reported() -> None:
     assert Collections().open(replace(opening(), account="people/other")) == ["it describes another collection"]
-    assert Collections().open(replace(opening(), policy="0" * 64)) == ["its fingerprint is not the description's"]
-    assert Collections().open(opening(gives={})) == ["what one person gives does not follow"]
+    assert Collections().open(replace(opening(), policy="0" * 64)) == ["its fingerprint differs from the description's"]
+    assert Collections().open(opening(gives={})) == ["the loss of one person does not follow from its description"]
 
 
 @pytest.mark.parametrize(("version", "wrong"), [(2, []), (1, ["its version is not a later one"])])
@@ -210,12 +208,18 @@ BATCHES: dict[str, tuple[Entry, Any, list[str]]] = {
     "a wrong sum": (batch(3, 2, 8), None, ["its number of reports does not add up"]),
     "of nothing": (batch(3, 0, 5), None, ["its number of reports does not add up"]),
     "of another version": (batch(3, 2, 7, opened=9), None, ["it belongs to another version"]),
-    "again": (replace(batch(3, 2, 7), request="batch 2"), None, ["its batch was taken before"]),
-    "refusals gone": (batch(3, 2, 7, refused_sha256="x"), None, ["its refusals are gone or were changed"]),
+    "again": (replace(batch(3, 2, 7), request="batch 2"), None, ["its batch was counted before"]),
+    "refusals gone": (batch(3, 2, 7, refused_sha256="x"), None, ["its refused reports are missing or were changed"]),
     "refusals changed": (
         batch(3, 2, 7, refused_sha256=sha256(REFUSED)),
         "[]",
-        ["its refusals are gone or were changed"],
+        ["its refused reports are missing or were changed"],
+    ),
+    "refusals from nowhere": (batch(3, 2, 7), REFUSED, ["its refused reports are missing or were changed"]),
+    "refusals that are no text": (
+        batch(3, 2, 7, refused_sha256="x"),
+        b"x",
+        ["its refused reports are missing or were changed"],
     ),
 }
 
@@ -228,10 +232,10 @@ def test_batch_that_does_not_follow_is_reported(case: str) -> None:
 
 def test_closed_collection_accepts_nothing_and_closes_once() -> None:
     collections = replayed_collections()
-    assert collections.close(entry(3, {"reports": 4})) == ["it closes what is not open"]
+    assert collections.close(entry(3, {"reports": 4})) == ["it closes a collection that is not open"]
     collections = replayed_collections()
     assert collections.close(entry(3, {"reports": 5})) == []
-    assert collections.close(entry(4, {"reports": 5})) == ["it closes what is not open"]
+    assert collections.close(entry(4, {"reports": 5})) == ["it closes a collection that is not open"]
     assert collections.take(batch(5, 1, 6), None) == ["its collection was closed before"]
 
 
@@ -246,7 +250,7 @@ def stored_counts(**changes: Any) -> list[dict[str, Any]]:
 def test_counts_that_differ_from_the_last_batch_are_reported() -> None:
     collections = replayed_collections()
     collections.versions[1].digest = counts_digest({"age": packed(2, 3)})
-    says = ["the counts of the collection of entry 1 do not stand as its entries say."]
+    says = ["The counts of the collection of entry 1 differ from its entries."]
     assert collections.compare(stored_counts()) == []
     assert collections.compare(stored_counts(reports=6)) == says
     assert collections.compare(stored_counts(counts=packed(3, 2))) == says

@@ -335,8 +335,8 @@ def test_earlier_ledger_is_read_unchanged_with_notes_on_uncovered_data(older: Pa
     ledger = Ledger(str(older), read_only=True)
     verdict = ledger.verify()
     assert (verdict.problems, verdict.entries) == ([], 18)
-    assert any("the secret of soldiers is not covered" in note for note in verdict.notes)
-    assert any("the report ids of the collection of entry 16" in note for note in verdict.notes)
+    assert any("The secret of soldiers is not covered" in note for note in verdict.notes)
+    assert any("The report ids of the collection of entry 16" in note for note in verdict.notes)
     ledger.close()
 
 

@@ -118,10 +118,10 @@ def test_swapped_secret_and_freed_report_ids_are_reported(full_ledger: Path) -> 
     """With another secret, every record could be released again; a deleted id could be counted again."""
     with copy_of(full_ledger) as (path, sql):
         sql.execute("UPDATE tidegate_secrets SET value = ? WHERE account = 'soldiers'", ("0" * 64,))
-        assert problems(path) == ["the secret of soldiers is not the one that the entries commit to."]
+        assert problems(path) == ["The secret of soldiers is not the one that the entries commit to."]
     with copy_of(full_ledger) as (path, sql):
         sql.execute("DELETE FROM tidegate_report_ids")
-        assert any("the report ids of the collection" in problem for problem in problems(path))
+        assert any("The report ids of the collection" in problem for problem in problems(path))
 
 
 def test_damaged_index_is_reported(full_ledger: Path) -> None:
@@ -133,7 +133,7 @@ def test_damaged_index_is_reported(full_ledger: Path) -> None:
         sql.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'tidegate_entries_question'", (other,))
         sql.execute("UPDATE sqlite_master SET rootpage = ? WHERE name = 'tidegate_requests_place'", (page,))
         sql.close()
-        assert any("the database file is damaged" in problem for problem in problems(path))
+        assert any("The database file is damaged" in problem for problem in problems(path))
 
 
 def test_every_table_that_is_not_covered_has_a_reason() -> None:

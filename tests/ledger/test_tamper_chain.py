@@ -125,7 +125,7 @@ def test_overspending_is_detected_despite_new_hashes(record: Record) -> None:
     problems = record.verify(
         forged, {number: payload for number, payload in record.payloads.items() if number < 9}
     ).problems
-    assert problems == ["entry 9: it spends more than was allowed."]
+    assert problems == ["Entry 9: it spends more than was allowed."]
 
 
 @pytest.mark.parametrize("index", [*CHARGES, *RESULTS])

@@ -95,7 +95,7 @@ def test_second_result_under_one_number_is_detected(record: Record) -> None:
 def test_result_that_is_not_text_is_reported_as_changed(record: Record, payload: Any) -> None:
     assert verify(record.entries, record.payloads).holds
     problems = verify(record.entries, {**record.payloads, 3: payload}).problems
-    assert problems == ["entry 3: its stored result was changed."]
+    assert problems == ["Entry 3: its stored result was changed."]
 
 
 # Postgres -----------------------------------------------------------------------------------------------------------

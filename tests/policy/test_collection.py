@@ -121,7 +121,7 @@ def test_bins_replace_values_in_collections() -> None:
 WRONG = {
     "an unknown operator": ('"square-wave"', '"square"', 'Did you mean "square-wave"'),
     "no parameter": (", epsilon = 2.0", "", "needs one parameter"),
-    "a strange parameter": ("epsilon = 2.0", "privacy = 1.0", "square-wave does not know privacy"),
+    "a strange parameter": ("epsilon = 2.0", "privacy = 1.0", "square-wave has no parameter privacy"),
     "a misspelt parameter": ("epsilon = 2.0", "epsilom = 2.0", 'Did you mean "epsilon"'),
     "too much": ("epsilon = 2.0", "epsilon = 21", "from 0.001 to 20"),
     "too little": ("epsilon = 2.0", "epsilon = 0", "from 0.001 to 20"),
@@ -133,11 +133,11 @@ WRONG = {
     "items of a file": ('attribute = "town"', 'items = "items.txt"', "attribute is missing"),
     "repeats": ('"memoised"', '"always"', "one of memoised, once, two-layers"),
     "closed": ("clients = 5000", 'closed = "yes"', "true or false is required"),
-    "version": ("clients = 5000", "version = 0", "1 or more"),
-    "one layer of two": ('"memoised"', '"two-layers"', "go together"),
-    "each without layers": ("epsilon = 1.5", "epsilon = 1.5, each = 1", "go together"),
+    "version": ("clients = 5000", "version = 0", "at least 1"),
+    "one layer of two": ('"memoised"', '"two-layers"', "must be used together"),
+    "each without layers": ("epsilon = 1.5", "epsilon = 1.5, each = 1", "must be used together"),
     "each above": ("epsilon = 1.5", "epsilon = 1.5, each = 1.5", "must be below epsilon"),
-    "a strange name": ("questions.town", 'questions."a/b"', "named by a letter"),
+    "a strange name": ("questions.town", 'questions."a/b"', "must be a letter followed by"),
     "no question": ("questions.age  =", "questionss =", "collection.shoppers"),
 }
 

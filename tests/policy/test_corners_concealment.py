@@ -114,11 +114,14 @@ def test_key_can_be_released_with_tested_columns() -> None:
 GOODS = Items(tuple("abcdef"))
 PLAN = {"size": 1, "keep": ["0.5", "0.5"], "insert": "0.1"}
 BASKETS: dict[str, tuple[dict[str, Any], str]] = {
-    "a stranger": ({"operator": "mask", "keep": "0.9", "cutoff": 2}, "does not know cutoff"),
+    "a stranger": ({"operator": "mask", "keep": "0.9", "cutoff": 2}, "has no parameter cutoff"),
     "something missing": ({"operator": "cut-and-paste", "cutoff": 2, "rho": "0.1"}, "needs largest"),
     "no plans": ({"operator": "select-a-size"}, "needs plans"),
-    "plans for a coin": ({"operator": "mask", "keep": "0.9", "plans": [PLAN]}, "takes no plans"),
-    "a chance above 1": ({"operator": "mask", "keep": "1.1"}, "keep of mask is a probability, from 0 to 1; it is 1.1"),
+    "plans for a coin": ({"operator": "mask", "keep": "0.9", "plans": [PLAN]}, "does not accept plans"),
+    "a chance above 1": (
+        {"operator": "mask", "keep": "1.1"},
+        "keep of mask must be a probability from 0 to 1; it is 1.1",
+    ),
     "a chance below 0": ({"operator": "mask", "keep": "-0.1"}, "from 0 to 1; it is -0.1"),
     "half an item": ({"operator": "mask", "keep": "0.9", "largest": "1.5"}, "a whole number from 0 to 6; it is 1.5"),
     "more than there are": ({"operator": "mask", "keep": "0.9", "largest": 7}, "from 0 to 6; it is 7"),

@@ -277,5 +277,5 @@ def test_verify_detects_a_changed_request(tmp_path: Path, column: str) -> None:
     }
     with session.ledger.store.engine.begin() as connection:
         connection.execute(text(changes[column]))
-    with pytest.raises(LedgerBroken, match="does not stand as its entries say"):
+    with pytest.raises(LedgerBroken, match="differs from its entries"):
         verify(*session.ledger.snapshot()).refuse()

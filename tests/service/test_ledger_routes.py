@@ -68,7 +68,7 @@ def test_export_of_one_data_set_verifies_and_changes_are_detected(
     verdict = verify_export(file)
     assert verdict.problems == []
     assert set(verdict.spent) == {"others"}
-    assert any("only the entries of others" in note for note in verdict.notes)
+    assert any("Only the entries of others" in note for note in verdict.notes)
     lines = content.splitlines(keepends=True)
     for at, line in enumerate(lines):
         if b'"kind":"charge"' in line:

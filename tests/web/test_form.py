@@ -314,7 +314,7 @@ def test_lost_or_damaged_memory_is_refused_and_never_replaced(form: Page) -> Non
     cached = form.evaluate("JSON.stringify(localStorage)")
     form.evaluate("localStorage.clear()")
     form.get_by_role("button", name=SHOW).click()
-    form.locator("#problem").get_by_text("is gone").wait_for()
+    form.locator("#problem").get_by_text("no longer exists").wait_for()
     assert form.evaluate("localStorage.length") == 0
     spoil = "kept => { for (const [key, text] of Object.entries(JSON.parse(kept))) localStorage.setItem(key, text.slice(1)); }"
     form.evaluate(spoil, cached)

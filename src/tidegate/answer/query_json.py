@@ -33,7 +33,7 @@ def query_from_dict(content: Mapping[str, Any]) -> Query:
     by, on = _names(content.get("by")), _names(content.get("on"))
     if ask not in STATISTICS or not isinstance(column, str) or (ask == "count") == bool(column):
         raise Unsupported(
-            f'a question asks for one of {", ".join(STATISTICS)}, and names a column (but for "count").',
+            f'A query needs "ask", one of {", ".join(STATISTICS)}, and a "column" (except for "count").',
             'For example {"ask": "mean", "column": "age", "by": ["sex"]}.',
         )
     condition = None if content.get("where") is None else condition_from_dict(content["where"])
@@ -48,7 +48,7 @@ def query_from_dict(content: Mapping[str, Any]) -> Query:
 def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
     """Return a condition from its JSON values."""
     if not isinstance(content, Mapping) or len(content) != 1 or deep > DEEPEST:
-        raise Unsupported(f"a condition is not in a form that is understood, or {DEEPEST} conditions deep.", FORM)
+        raise Unsupported(f"A condition is malformed, or nested more than {DEEPEST} levels deep.", FORM)
     ((word, inner),) = content.items()
     if word == "missing" and isinstance(inner, str):
         return Missing(inner)
@@ -58,12 +58,12 @@ def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
         return PAIRS[word](*(condition_from_dict(part, deep=deep + 1) for part in inner))
     if word == "compare" and isinstance(inner, list) and len(inner) == 3:
         return _compared(*inner)
-    raise Unsupported("a condition is not in a form that is understood.", FORM)
+    raise Unsupported("A condition is malformed.", FORM)
 
 
 def _compared(column: Any, operator: Any, value: Any) -> Predicate:
     if not isinstance(column, str) or operator not in OPERATORS:
-        raise Unsupported(f"a comparison names a column, one of {' '.join(OPERATORS)}, and a value.", FORM)
+        raise Unsupported(f"A comparison needs a column, one of {' '.join(OPERATORS)}, and a value.", FORM)
     return Compare(column, operator, _value(value))
 
 
@@ -83,24 +83,27 @@ def _number(value: Any) -> Fraction:
         return exact(value)
     except (TypeError, ValueError):
         pass
-    raise Unsupported("a number is needed here.", 'Write 0.25, or exactly "1/3".')
+    raise Unsupported("The value must be a number.", 'Write 0.25, or "1/3" for an exact fraction.')
 
 
 def _names(value: Any) -> tuple[str, ...]:
     names = () if value is None else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) and name for name in names):
-        raise Unsupported("columns are given as a list of names.", 'For example ["sex", "town"].')
+        raise Unsupported("Columns must be a list of names.", 'For example ["sex", "town"].')
     return tuple(names)
 
 
 def _terms(column: str, on: tuple[str, ...]) -> tuple[str, ...]:
     if not on or len(on) > MOST_TERMS or len({column, *on}) != len(on) + 1:
-        raise Unsupported(f"a regression is on 1 to {MOST_TERMS} different columns.", 'Name them in "on".')
+        raise Unsupported(
+            f"A regression needs 1 to {MOST_TERMS} different predictors, none of them the outcome.",
+            'Name them in "on".',
+        )
     return on
 
 
 def _method(content: Mapping[str, Any]) -> str:
     method = content.get("method") or "k-norm"
     if method not in ("k-norm", "functional"):
-        raise Unsupported('a regression is computed by method "k-norm" or "functional".')
+        raise Unsupported('The `method` of a regression must be "k-norm" or "functional".')
     return str(method)

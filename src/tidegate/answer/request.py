@@ -137,8 +137,8 @@ def quantile(column: str, share: Number) -> Query:
         fraction = Fraction(-1)
     if not 0 < fraction < 1 or fraction.denominator > 10_000:
         raise Unsupported(
-            "a quantile's share is a number between 0 and 1 with at most four decimals.",
-            "Use min and max for the ends.",
+            "A quantile must be between 0 and 1, with at most four decimals.",
+            "Use `min` and `max` for the lowest and the highest value.",
         )
     return Query("quantile", column, share=fraction)
 
@@ -170,9 +170,9 @@ def regression(formula: str, *, method: Literal["k-norm", "functional"] = "k-nor
     names = (left.strip(), *terms)
     if not tilde or not all(names) or len(set(names)) != len(names) or len(terms) > MOST_TERMS:
         raise Unsupported(
-            "a regression is asked by a formula with one column on the left and different ones on the right.",
+            "A regression formula needs one column on the left of ~ and different columns on the right.",
             f'For example "pay ~ age + hours", with at most {MOST_TERMS} columns on the right.',
         )
     if method not in ("k-norm", "functional"):
-        raise Unsupported('a regression is computed by method "k-norm" or "functional".')
+        raise Unsupported('The `method` of a regression must be "k-norm" or "functional".')
     return Query("regression", names[0], terms=terms, method=method)

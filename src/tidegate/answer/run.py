@@ -79,9 +79,7 @@ def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tupl
         return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
     except (ValueError, ZeroDivisionError):
         pass
-    raise Unsupported(
-        "epsilon is too small: its noise would be larger than 64-bit integers.", "Ask with a larger epsilon."
-    )
+    raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Use a larger `epsilon`.")
 
 
 def preview(

@@ -94,7 +94,7 @@ class _Reader:
             or table.name != self.policy.dataset.name
             or not _only(table, "this", "alias")
         ):
-            raise self.refuse(f"the one table here is {self.policy.dataset.name}")
+            raise self.refuse(f"The only table is {self.policy.dataset.name}")
 
     def _aggregate(self, node: Any, where: Predicate | None, groups: tuple[str, ...]) -> Query:
         statistic = self._statistic(node)
@@ -123,7 +123,7 @@ class _Reader:
         if not isinstance(node, exp.Column):
             raise self.refuse(f"{node.sql()[:60]} is not a plain column")
         if node.table and node.table != self.policy.dataset.name:
-            raise self.refuse(f"the one table here is {self.policy.dataset.name}")
+            raise self.refuse(f"The only table is {self.policy.dataset.name}")
         self.policy.attribute(node.name)
         return node.name
 

@@ -74,7 +74,7 @@ def problems(connection: Connection) -> list[str]:
         opened = queries.collection(connection, account)
         is_latest = opened is not None and str(opened.content()["description"]["version"]) == version
         if opened is None or not is_latest or queries.find(connection, account, CLOSED, f"closing/{version}"):
-            wrong.append(f"reports wait for version {version} of {account}, which is not open.")
+            wrong.append(f"Reports are waiting for version {version} of {account}, which is not open.")
         elif known_ids(connection, opened.number, [report_id for report_id, _ in read(connection, name)]):
-            wrong.append(f"reports of {account} wait although they were counted.")
+            wrong.append(f"Reports of {account} are waiting although they were counted.")
     return wrong

@@ -155,10 +155,10 @@ def verify_export(path: Path, *, head: str = "") -> Verdict:
     lines = content.split(b"\n")
     dataset = _dataset(lines[0])
     if dataset is None or lines[-1] != b"":
-        return _broken("the file is not a complete export.")
+        return _broken("The file is not a complete export.")
     for number, line in enumerate(lines[1:-1], start=2):
         if not _take(line, entries, payloads):
-            return _broken(f"line {number:,} is not in the form in which it was written.")
+            return _broken(f"Line {number:,} is not in the form of an export.")
     return verify(entries, payloads, head=head, dataset=dataset)
 
 

@@ -85,7 +85,7 @@ def has_no_totals(connection: Connection) -> bool:
 def integrity(connection: Connection) -> list[str]:
     """Return the problems that SQLite finds in its pages, indexes and constraints."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars()
-    return [f"the database file is damaged: {line}." for line in rows if line != "ok"]
+    return [f"The database file is damaged: {line}." for line in rows if line != "ok"]
 
 
 def every(connection: Connection) -> list[Entry]:

@@ -86,9 +86,12 @@ class Collections:
         self.latest[entry.account] = entry.number
         checks = (
             ("it describes another collection", entry.account.endswith(f"/{read.name}")),
-            ("its fingerprint is not the description's", entry.policy == read.fingerprint),
+            ("its fingerprint differs from the description's", entry.policy == read.fingerprint),
             ("its version is not a later one", before is None or read.version > before.version),
-            ("what one person gives does not follow", body["gives"] == respondent_loss(read).to_dict()),
+            (
+                "the loss of one person does not follow from its description",
+                body["gives"] == respondent_loss(read).to_dict(),
+            ),
         )
         return [problem for problem, holds in checks if not holds]
 
@@ -101,11 +104,11 @@ class Collections:
         checks = (
             ("its number of reports does not add up", body["reports"] == now.reports and body["accepted"] > 0),
             ("its collection was closed before", not now.closed),
-            ("its batch was taken before", entry.request not in now.batches),
+            ("its batch was counted before", entry.request not in now.batches),
             ("its time is not the scheduled one", body.get("scheduled", entry.at) == entry.at),
             ("it belongs to another version", body["opened"] == self.latest[entry.account]),
             (
-                "its refusals are gone or were changed",
+                "its refused reports are missing or were changed",
                 refused_hash == (sha256(payload) if isinstance(payload, str) else ""),
             ),
         )
@@ -116,7 +119,11 @@ class Collections:
     def close(self, entry: Entry) -> list[str]:
         """Replay a closing; return its problems."""
         now = self.versions[self.latest[entry.account]]
-        wrong = [] if entry.content()["reports"] == now.reports and not now.closed else ["it closes what is not open"]
+        wrong = (
+            []
+            if entry.content()["reports"] == now.reports and not now.closed
+            else ["it closes a collection that is not open"]
+        )
         now.closed = True
         return wrong
 
@@ -129,7 +136,7 @@ class Collections:
         for opened in {**self.versions, **rows_by_version}:
             replayed, counted = self.versions.get(opened), rows_by_version.get(opened, {})
             if replayed is None or not _stands(replayed, counted):
-                wrong.append(f"the counts of the collection of entry {opened:,} do not stand as its entries say.")
+                wrong.append(f"The counts of the collection of entry {opened:,} differ from its entries.")
         return wrong
 
     def compare_ids(self, sums: Mapping[Any, tuple[int, str]]) -> tuple[list[str], list[str]]:
@@ -138,11 +145,11 @@ class Collections:
         for opened in {**self.versions, **sums}:
             replayed, (size, text) = self.versions.get(opened), sums.get(opened, (0, ""))
             if replayed is None or size != replayed.reports or (replayed.ids and text != replayed.ids):
-                wrong.append(f"the report ids of the collection of entry {opened} do not stand as its entries say.")
+                wrong.append(f"The report ids of the collection of entry {opened} differ from its entries.")
             elif replayed.batches and not replayed.ids:
                 uncovered.append(
-                    f"the report ids of the collection of entry {opened:,} are counted, but not covered by its entries: they "
-                    "are of an earlier version. The next batch covers them."
+                    f"The report ids of the collection of entry {opened:,} are counted, but not covered by its entries: they "
+                    "are from an earlier version. The next batch covers them."
                 )
         return wrong, uncovered
 
@@ -180,14 +187,16 @@ class Releases:
             waited, hidden, _ = self.waiting.pop(number, (None, "", 0))
             new = waited is None and number > self.last and number not in self.left and key not in self.live
             if not new and waited != key:
-                wrong.append(f"request {number:,} leaves, but its record left before, was withdrawn, or is another's")
+                wrong.append(
+                    f"request {number:,} is released, but it was released or withdrawn before, or its key belongs to another request"
+                )
             if hidden:
                 self.waited[number] = hidden
             self.left[number] = key, said, entry
             self.live.add(key)
         for number, key, said in body["waiting"]:
             if number <= self.last or number in self.left or number in self.waiting or key in self.live:
-                wrong.append(f"request {number:,} waits anew, but was decided before")
+                wrong.append(f"request {number:,} is deferred, but was decided before")
             self.waiting[number] = key, said, entry
             self.live.add(key)
         self.last = max([self.last, *(number for number, *_ in (*body["released"], *body["waiting"]))])
@@ -199,7 +208,7 @@ class Releases:
         wrong = (
             []
             if self.waiting.pop(number, (None, "", 0))[0] == key
-            else [f"request {number:,} is withdrawn, but does not wait"]
+            else [f"request {number:,} is withdrawn, but was not waiting"]
         )
         self.withdrawn[number] = key, body.get("remains", ""), entry
         self.live.discard(key)
@@ -221,7 +230,7 @@ def compare(releases: Mapping[str, Releases], requests: Iterable[Mapping[str, An
             **{n: ("withdrawn", *fields, None, "") for n, fields in replayed.withdrawn.items()},
         }
         different = [n for n in {**expected, **stored} if expected.get(n) != stored.get(n)]
-        wrong += [f"request {n} of {account} does not stand as its entries say." for n in sorted(different, key=str)]
+        wrong += [f"Request {n} of {account} differs from its entries." for n in sorted(different, key=str)]
     return wrong
 
 
@@ -240,7 +249,7 @@ def _standing(row: Mapping[str, Any], replayed: Releases) -> tuple[Any, ...]:
     """Return a request as stored; the last field names another problem."""
     number, state = row["number"], row["state"]
     if not all(isinstance(row[name], str) for name in ("key", "cells", "record", "nonce")):
-        return "a field is not of its type", number
+        return "a field has the wrong type", number
     if state == "withdrawn":
         covered = replayed.withdrawn.get(number, ("", "", 0))[1]
         hashed, odd = remains(row) if covered else "", row["record"] and "a record"

@@ -57,7 +57,7 @@ def compare(totals: Totals, rows: Iterable[tuple[str, str, str]]) -> list[str]:
     stored = {(account, user): spent for account, user, spent in rows}
     expected = {name: str(total) for name, total in totals.items()}
     different = [name for name in {**expected, **stored} if expected.get(name) != stored.get(name)]
-    return [f'the total that "{user}" has spent of {account} does not add up.' for account, user in different]
+    return [f'The total that "{user}" has spent of {account} does not add up.' for account, user in different]
 
 
 def refuse_beyond(share: Amount, spent: Amount, account: str, *, user: str, price: Amount) -> None:

@@ -103,7 +103,7 @@ class Sources:
         """Return a problem for each listed answer that does not follow from the entries."""
         stored = {(row["account"], row["name"]): dict(row) for row in rows}
         different = [name for name in {**self.rows, **stored} if self.rows.get(name) != stored.get(name)]
-        return [f"the list of answers of {account} does not follow from its entries." for account, _ in different]
+        return [f"The list of answers of {account} does not follow from its entries." for account, _ in different]
 
 
 def rebuild(connection: Connection, ledger_entries: Iterable[Entry]) -> None:

@@ -179,7 +179,7 @@ def _parse_address(url: str, read_only: bool) -> URL:
             raise ValueError("not an address")
         name = parsed.get_backend_name()
         if name == "sqlite" and parsed.database in (None, "", ":memory:"):
-            raise ValueError("a ledger in memory is no record")
+            raise ValueError("a ledger in memory is not durable")
         if name in ("postgresql", "postgres"):
             require("postgres", "A ledger in Postgres")
             return parsed.set(drivername="postgresql+psycopg")
@@ -189,7 +189,7 @@ def _parse_address(url: str, read_only: bool) -> URL:
             return parsed
         problem = f"A ledger must be a SQLite file or a Postgres database, not {name}."
     except (SQLAlchemyError, ValueError):
-        problem = "the ledger's address is not understood."
+        problem = "The URL of the ledger is not valid."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
 
 
@@ -201,7 +201,7 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
             return _sqlite(create_engine(parsed, pool_size=8, **options), parsed, read_only, shown)
         return create_engine(parsed, pool_size=16, pool_pre_ping=True, **options)
     except (SQLAlchemyError, ValueError):
-        problem = "the ledger's address is not understood."
+        problem = "The URL of the ledger is not valid."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
 
 

@@ -147,10 +147,10 @@ class _Replay:
         if self.dataset and isinstance(entry.number, int):
             expected = max(expected, entry.number)
         for problem in self._problems(entry, expected):
-            self.verdict.problems.append(f"entry {expected:,}: {problem}.")
+            self.verdict.problems.append(f"Entry {expected:,}: {problem}.")
         scheduled = entry.kind == REPORTED and '"scheduled"' in str(entry.body)  # its time is that of the plan
         if isinstance(entry.at, str) and entry.at < self.at and not scheduled:
-            self.verdict.notes.append(f"entry {expected:,}: its time is before that of the entry before it.")
+            self.verdict.notes.append(f"Entry {expected:,}: its time is before that of the previous entry.")
         self.at = max(self.at, str(entry.at))
         self.number = expected
         self.verdict.entries = self.verdict.entries + 1 if self.dataset else expected
@@ -161,14 +161,14 @@ class _Replay:
         if type(entry.number) is not int or any(
             not isinstance(v, str) for k, v in entry.__dict__.items() if k != "number"
         ):
-            return ["a field is not of its type"]
+            return ["a field has the wrong type"]
         problems = []
         if entry.number != expected:
-            problems.append(f"its number is {entry.number}, an entry is missing or was put in")
+            problems.append(f"its number is {entry.number}, an entry is missing or was inserted")
         if self.dataset and entry.account.partition("/")[0] != self.dataset:
-            problems.append("it is of another data set")
+            problems.append("it belongs to another data set")
         if not self.dataset and entry.previous != self.verdict.head:
-            problems.append("it does not follow from the entry before")
+            problems.append("it does not follow from the previous entry")
         if entry.digest() != entry.hash:
             problems.append("its content does not match its hash")
         return problems or self._replay(entry)
@@ -207,7 +207,7 @@ class _Replay:
         body = entry.content()
         self.secrets.update(body["secrets"])
         wrong = _wrong(
-            ("its format is not known", body["format"] == FORMAT),
+            ("its format is unknown", body["format"] == FORMAT),
             ("it commits to no secret of the service", SERVICE in body["secrets"]),
             ("it belongs to an account or charges", _nothing(entry)),
         )
@@ -221,9 +221,9 @@ class _Replay:
         return _wrong(
             ("its total does not add up", entry.spent == str(state.spent + amount)),
             ("it spends more than was allowed", state.spent + amount <= state.ceiling),
-            ("it gives a name something back", all(Amount.parse(part) for part in by.values())),
+            ("it returns budget to a user", all(Amount.parse(part) for part in by.values())),
             (
-                "its ceiling or policy is not the account's",
+                "its limit or policy differs from the account's",
                 (entry.ceiling, entry.policy) == (str(state.ceiling), state.policy),
             ),
         )
@@ -234,13 +234,13 @@ class _Replay:
         allows = budget_of(policy).ceiling
         ceiling = min(allows, state.ceiling) if state.spent else allows
         return _wrong(
-            ("its policy is another data set's", policy.dataset.name == entry.account),
+            ("its policy belongs to another data set", policy.dataset.name == entry.account),
             (
-                "its fingerprint is not the policy's",
+                "its fingerprint differs from the policy's",
                 entry.policy == sha256(canonical(body["policy"])) == policy.fingerprint,
             ),
-            ("it allows another amount than its policy", body["allows"] == str(allows)),
-            ("its ceiling does not follow", entry.ceiling == str(ceiling)),
+            ("it allows a different amount than its policy", body["allows"] == str(allows)),
+            ("its limit does not follow from its policy", entry.ceiling == str(ceiling)),
             ("it changes what was spent", entry.spent == str(state.spent) and entry.amount == "0"),
         )
 
@@ -256,11 +256,11 @@ class _Replay:
             ("its total does not add up", entry.spent == str(state.spent + price)),
             ("it spends more than was allowed", state.spent + price <= state.ceiling),
             (
-                "its ceiling or policy is not the account's",
+                "its limit or policy differs from the account's",
                 (entry.ceiling, entry.policy) == (str(state.ceiling), state.policy),
             ),
             (
-                "its question is not the one that it names",
+                "its query does not match its hash",
                 entry.question == sha256(canonical(body["question"])),
             ),
             ("its request was charged before", not again),
@@ -270,7 +270,7 @@ class _Replay:
         number = entry.content()["charge"]
         charged = self.questions.get((entry.account, number))
         return _wrong(
-            ("it repeats a charge that is not there", charged == entry.question),
+            ("it repeats a charge that does not exist", charged == entry.question),
             ("it changes the account", _still(entry, state)),
         )
 
@@ -282,9 +282,9 @@ class _Replay:
         if charge is not None and not again:
             self.sources.add(charge, entry.number)
         return _wrong(
-            ("it answers a charge that is not there", charge is not None and charge.number == body["charge"]),
+            ("it answers a charge that does not exist", charge is not None and charge.number == body["charge"]),
             ("its request was answered before", not again),
-            ("its stored result is gone", payload is not None),
+            ("its stored result is missing", payload is not None),
             ("its stored result was changed", payload is None or _hash(payload) == body["sha256"]),
             ("it changes the account", _still(entry, state)),
         )
@@ -293,8 +293,8 @@ class _Replay:
         payload, named = self.payloads.pop(entry.number, None), entry.content().get("secret", "")
         known = self.secrets.setdefault(entry.account, named) if named else named
         return _wrong(
-            ("its secret is not the account's", known == named),
-            ("its plans are gone", payload is not None),
+            ("its secret differs from the account's", known == named),
+            ("its plans are missing", payload is not None),
             ("its plans were changed", payload is None or _hash(payload) == entry.content()["sha256"]),
             ("it changes the account", _still(entry, state)),
         )
@@ -309,7 +309,7 @@ class _Replay:
 
     def _collecting(self, entry: Entry, state: _State) -> list[str]:
         nothing = (entry.amount, entry.spent, entry.ceiling) == ("0", "0", "0")
-        return [*self.collections.open(entry), *_wrong(("a collection spends nothing of an account", nothing))]
+        return [*self.collections.open(entry), *_wrong(("a collection cannot charge an account", nothing))]
 
     def _reported(self, entry: Entry, state: _State) -> list[str]:
         wrong = self.collections.take(entry, self.payloads.pop(entry.number, None))
@@ -327,21 +327,21 @@ class _Replay:
             named, value = self.secrets.get(account), stored.get(account)
             if not self.committed and named is None:
                 self.verdict.notes.append(
-                    f"the secret of {account} is not covered by an entry: it is of an earlier version."
+                    f"The secret of {account} is not covered by an entry: it is from an earlier version."
                 )
             elif not isinstance(value, str) or commitment(account, value) != named:
-                self.verdict.problems.append(f"the secret of {account} is not the one that the entries commit to.")
+                self.verdict.problems.append(f"The secret of {account} is not the one that the entries commit to.")
 
     def finish(self, head: str) -> Verdict:
         for number in self.payloads:
-            self.verdict.problems.append(f"a stored result belongs to no entry (number {number}).")
+            self.verdict.problems.append(f"A stored result belongs to no entry (number {number}).")
         if self.dataset:
             self.verdict.notes.append(
-                f"only the entries of {self.dataset} are here: whether some are missing shows in the whole ledger."
+                f"Only the entries of {self.dataset} were verified: only the whole ledger shows whether some are missing."
             )
         elif head and head not in self.hashes:
             self.verdict.problems.append(
-                f"the noted head {head[:12]} is not in the chain: entries were cut off or written anew."
+                f"The noted head {head[:12]} is not in the chain: entries were cut off or rewritten."
             )
         return self.verdict
 

@@ -83,7 +83,7 @@ def safe_tails(values: int, epsilon: Fraction) -> list[int]:
             return tails
     raise Unsupported(
         f"laplace-noise cannot keep epsilon {float(epsilon):g} on {values:,} values with probabilities over 2**48.",
-        "Give the attribute bins or a larger step, or use another operator.",
+        "Declare bins or a larger step for the attribute, or use another operator.",
     )
 
 

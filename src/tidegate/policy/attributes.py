@@ -115,8 +115,8 @@ class Numeric(Attribute):
         starts = self.bin_starts() if self.cuts else (0,)
         if list(starts) != sorted(set(starts)) or starts[-1] >= self.size:
             raise PolicyUnreadable(
-                f"the bins of a column from {say(self.low)} to {say(self.high)} must rise strictly inside its bounds.",
-                "List the first value of every bin but the lowest, e.g. bins = [20, 30, 40].",
+                f"The bins of a column from {say(self.low)} to {say(self.high)} must rise strictly inside its bounds.",
+                "List the first value of every bin except the lowest, e.g. bins = [20, 30, 40].",
             )
 
 

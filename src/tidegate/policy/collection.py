@@ -62,7 +62,7 @@ class Question:
             wrong = "a set of items needs" if isinstance(self.universe, Items) else "only a set of items has"
             raise PolicyUnreadable(
                 f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(BASKET_OPERATORS)}.',
-                "Take another operator, or ask about another attribute.",
+                "Choose another operator, or another attribute.",
             )
         known = BASKET_OPERATORS[self.operator]
         needed = [parameter.name for parameter in known.parameters if not parameter.optional]
@@ -70,18 +70,18 @@ class Question:
         strange = [name for name in self.parameters if name not in (*needed, *allowed)]
         missing = [name for name in needed if name not in self.parameters]
         if strange or missing or bool(self.plans) != known.takes_plans:
-            about_plans = "needs plans" if known.takes_plans else "takes no plans"
-            what = f"does not know {strange[0]}" if strange else f"needs {missing[0]}" if missing else about_plans
+            about_plans = "needs plans" if known.takes_plans else "does not accept plans"
+            what = f"has no parameter {strange[0]}" if strange else f"needs {missing[0]}" if missing else about_plans
             parameters = ", ".join((*(("plans",) if known.takes_plans else ()), *needed))
-            may = f"; it may have {', '.join(allowed)}" if allowed else ""
-            raise PolicyUnreadable(f'{self.operator} of "{self.attribute}" {what}.', f"Give {parameters}{may}.")
+            may = f"; optional: {', '.join(allowed)}" if allowed else ""
+            raise PolicyUnreadable(f'{self.operator} of "{self.attribute}" {what}.', f"Set {parameters}{may}.")
         self._check_values()
         check_plans(self.plans, self.parameters, items=self.size)
 
     def _check_operator(self) -> None:
         if self.operator not in VALUE_OPERATORS:
             raise PolicyUnreadable(
-                f'no operator is called "{self.operator}".', did_you_mean(self.operator, list(OPERATORS))
+                f'Unknown operator: "{self.operator}".', did_you_mean(self.operator, list(OPERATORS))
             )
         if not isinstance(self.universe, Numeric | Category):
             raise PolicyUnreadable(f'"{self.attribute}" is a key: it names the person and is never collected.')
@@ -93,8 +93,10 @@ class Question:
             )
         if not 2 <= self.size <= LARGEST_SIZE:
             raise PolicyUnreadable(
-                f'a question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
-                "Give the attribute bins, or a larger step." if self.size > 2 else "One value needs no question.",
+                f'A question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
+                "Declare bins or a larger step for it."
+                if self.size > 2
+                else "Declare more values, or choose another attribute.",
             )
 
     def _check_parameters(self) -> None:
@@ -105,8 +107,10 @@ class Question:
         stated = [name for name in main if name in self.parameters]
         if strange or len(stated) != 1:
             raise PolicyUnreadable(
-                f"{self.operator} does not know {strange[0]}." if strange else f"{self.operator} needs one parameter.",
-                f"Give {' or '.join(main)}, and nothing else{f' but {besides[0]}' if besides else ''}.",
+                f"{self.operator} has no parameter {strange[0]}."
+                if strange
+                else f"{self.operator} needs one parameter.",
+                f"Set only {' or '.join(main)}{f' (optional: {besides[0]})' if besides else ''}.",
             )
         self._check_values()
 
@@ -121,12 +125,12 @@ class Question:
         whole = parameter.kind != "count" or value.denominator == 1
         if not least <= value <= most or not whole:
             if parameter.kind == "probability":
-                raise PolicyUnreadable(f"{name} is a probability, from 0 to 1; it is {say(value)}.")
+                raise PolicyUnreadable(f"{name} must be a probability from 0 to 1; it is {say(value)}.")
             if parameter.kind == "count":
-                raise PolicyUnreadable(f"{name} is a whole number from 0 to {int(most):,}; it is {say(value)}.")
+                raise PolicyUnreadable(f"{name} must be a whole number from 0 to {int(most):,}; it is {say(value)}.")
             raise PolicyUnreadable(
                 f"{name} must be from {say(least)} to {say(most)}; it is {say(value)}.",
-                "Beyond that an answer hides nothing, or tells nothing.",
+                "Outside these bounds, a report hides nothing or contains no information.",
             )
         if parameter.below and value >= (larger := self.parameters[parameter.below]):
             raise PolicyUnreadable(
@@ -215,15 +219,17 @@ class Collection:
         for word in (self.name, *self.questions):
             if not NAME.fullmatch(word):
                 raise PolicyUnreadable(
-                    "collections and questions are named by a letter followed by letters, digits, or _ - (63 at most).",
-                    f"[collection.{self.name}] names one otherwise.",
+                    "The name of a collection or question must be a letter followed by letters, digits, or _ - (at most 63 characters).",
+                    f"Rename the collection or its questions in [collection.{self.name}].",
                 )
         if not self.questions:
-            raise PolicyUnreadable(f"[collection.{self.name}] asks nothing.", "Add questions.age = { ... }.")
+            raise PolicyUnreadable(f"[collection.{self.name}] has no questions.", "Add questions.age = { ... }.")
         if self.repeats not in REPEATS:
-            raise PolicyUnreadable(f"repeats is one of {', '.join(REPEATS)}.")
+            raise PolicyUnreadable(f"`repeats` must be one of {', '.join(REPEATS)}.")
         if self.version < 1 or (self.clients is not None and self.clients < 1):
-            raise PolicyUnreadable(f"version and clients of [collection.{self.name}] are whole numbers of 1 or more.")
+            raise PolicyUnreadable(
+                f"`version` and `clients` of [collection.{self.name}] must be whole numbers of at least 1."
+            )
         self._check_layers()
         self._check_holder()
 
@@ -242,7 +248,7 @@ class Collection:
             needs = f'"{unlimited[0]}" has unlimited loss' if unlimited else f"one report needs {say(least)}"
             raise PolicyUnreadable(
                 f"The lifetime of [collection.{self.name}] is epsilon {say(self.lifetime)}, but {needs}.",
-                "Raise the lifetime, or ask for less.",
+                "Raise the lifetime, or lower the epsilon of the questions.",
             )
 
     def refuse_cuts(self) -> None:
@@ -251,7 +257,7 @@ class Collection:
             if question.cuts:
                 fixed, largest = question.parameters["fixed"], largest_basket(question.parameters, question.plans)
                 raise PolicyUnreadable(
-                    f'Question "{name}" of [collection.{self.name}] takes baskets of up to {largest:,} items and cuts them to '
+                    f'Question "{name}" of [collection.{self.name}] accepts baskets of up to {largest:,} items and cuts them to '
                     f"{say(fixed)}. The supports of cut baskets cannot be estimated.",
                     f"Write fixed = {largest}: smaller baskets are padded, and none is cut.",
                 )
@@ -261,8 +267,8 @@ class Collection:
         for name, question in self.questions.items():
             if twice != ("each" in question.parameters):
                 raise PolicyUnreadable(
-                    f'each and repeats = "two-layers" go together; question "{name}" has one of them only.',
-                    f"Two layers are there for {_two_layers()}: add each = 1.0 (below epsilon), or leave both out.",
+                    f'`each` and repeats = "two-layers" must be used together; question "{name}" has only one of them.',
+                    f"Two layers are supported for {_two_layers()}: add each = 1.0 (below epsilon), or remove both.",
                 )
 
     @property

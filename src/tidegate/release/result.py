@@ -17,7 +17,7 @@ class Released:
     record: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"request {self.number:,}: released"
+        return f"Request {self.number:,}: released."
 
     def to_dict(self) -> dict[str, Any]:
         return {"outcome": "released", "number": self.number, "record": self.record}
@@ -38,7 +38,7 @@ class Deferred:
     def __str__(self) -> str:
         position = "" if self.ahead is None else f" It is number {self.ahead + 1:,} in the queue."
         return (
-            f"request {self.number:,}: deferred.{position} It will be released once doing so reveals no more about a group "
+            f"Request {self.number:,}: deferred.{position} It will be released once doing so reveals no more about a group "
             "than the policy allows. It can be withdrawn."
         )
 
@@ -58,7 +58,7 @@ class Refused:
     reason: str
 
     def __str__(self) -> str:
-        return f"refused: {self.reason}"
+        return f"Refused: {self.reason}."
 
     def to_dict(self) -> dict[str, Any]:
         return {"outcome": "refused", "reason": self.reason}

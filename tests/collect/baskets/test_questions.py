@@ -73,11 +73,11 @@ def test_invalid_basket_is_refused_without_quoting_it(name: str, basket: Any, sa
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no rho": ({"operator": "cut-and-paste", "cutoff": 2, "largest": 2}, "needs rho"),
-    "strange": ({"operator": "mask", "keep": "0.9", "epsilon": 1}, "does not know epsilon"),
+    "strange": ({"operator": "mask", "keep": "0.9", "epsilon": 1}, "has no parameter epsilon"),
     "no plans": ({"operator": "select-a-size"}, "needs plans"),
-    "plans": ({"operator": "mask", "keep": "0.9", "plans": PLANS}, "takes no plans"),
-    "no probability": ({"operator": "mask", "keep": 2}, "is a probability"),
-    "half an item": ({"operator": "mask", "keep": "0.9", "largest": "1.5"}, "is a whole number"),
+    "plans": ({"operator": "mask", "keep": "0.9", "plans": PLANS}, "does not accept plans"),
+    "no probability": ({"operator": "mask", "keep": 2}, "must be a probability"),
+    "half an item": ({"operator": "mask", "keep": "0.9", "largest": "1.5"}, "must be a whole number"),
     "sum": ({"operator": "select-a-size", "plans": [{"size": 1, "keep": ["0.5", "0.4"], "insert": 0}]}, "add up to 1"),
     "two of one size": ({"operator": "select-a-size", "plans": [PLANS[0], PLANS[0]]}, "different sizes"),
     "no plan for it": ({"operator": "select-a-size", "plans": PLANS, "fixed": 3}, "no plan has that size"),

@@ -34,9 +34,12 @@ AGAIN = 2_000  # simulated noises, to estimate the error
 
 
 class Regressions:
-    """Guarantee  With d = code - center and |d| <= B, a row that turns, comes or goes moves a sum of d by at most the span of the
-    column, of d^2 by B^2, of d e by 2 B C, and the number of rows by 1; k rows by k times that. All these at once
-    are a box; the K-norm event prices the box, the functional mechanism adds up its sides.
+    """Intercept and slopes of a linear regression from noisy integer sums.
+
+    Guarantee:
+        With d = code - center and |d| <= B, a row that is changed, added or removed changes a sum of d by at most the
+        span of the column, of d^2 by B^2, of d e by 2 B C, and the number of rows by 1; k rows by k times that. All these
+        changes together are a box: the K-norm event prices the box, the functional mechanism adds up its sides.
     """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:

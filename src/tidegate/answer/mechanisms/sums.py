@@ -32,7 +32,12 @@ SHARES = {
 
 
 class Sums:
-    """Guarantee  Pure loss event.price, worked out in `tidegate.accounting.Moments`; no float before the noise."""
+    """Sums, means, variances and standard deviations from noisy integer sums.
+
+    Guarantee:
+        Pure loss event.price, derived in `tidegate.accounting.Moments`. No floating-point number is computed before the
+        noise is added.
+    """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Moments:
         grid = _Lattice(query, policy)

@@ -18,8 +18,8 @@ export function canonical(content) {
   if (typeof content === "string") return ascii(content);
   if (typeof content === "boolean" || content === null || Number.isSafeInteger(content)) return String(content);
   throw new Refused(
-    "the description holds a number that is not whole, or too large to be read exactly.",
-    "Numbers that are not whole are written as text. Nothing was sent.",
+    "The description contains a number that is not whole, or too large to be read exactly.",
+    "Such numbers must be written as text. Nothing was sent.",
   );
 }
 

@@ -23,7 +23,7 @@ export function readDescription(content, expected = null) {
   const needed = { collection: text, version: whole, repeats: oneOf(REPEATS), questions: asItIs, fingerprint: text };
   const given = taken(content, "", needed, { closed: yesOrNo, clients: asItIs, holder: text, lifetime: number, batch: batchRule });
   checkFingerprint(content, expected);
-  if (given.version < 1) throw new Refused("version is a whole number of 1 or more.");
+  if (given.version < 1) throw new Refused("`version` must be a whole number of at least 1.");
   const collection = {
     name: given.collection,
     version: given.version,
@@ -78,9 +78,9 @@ function checkFingerprint(content, expected) {
 /** Read the questions by name, in the order of the description: a Map. */
 function readQuestions({ collection, repeats, questions }) {
   const words = Object.keys(taken(questions, "questions", {}, free(questions)));
-  if (!words.length) throw new Refused(`the collection "${collection}" asks nothing.`);
+  if (!words.length) throw new Refused(`The collection "${collection}" has no questions.`);
   if (![collection, ...words].every((word) => NAME.test(word))) {
-    throw new Refused("collections and questions are named by a letter followed by letters, digits, or _ - (63 at most).");
+    throw new Refused("The name of a collection or question must be a letter followed by letters, digits, or _ - (at most 63 characters).");
   }
   const read = new Map(words.map((word) => [word, readQuestion(questions[word], `questions.${word}`)]));
   checkTogether(questions, read, repeats);
@@ -103,7 +103,7 @@ function checkTogether(questions, read, repeats) {
   const universes = new Map();
   for (const [word, question] of read) {
     if ((repeats === "two-layers") !== ("each" in question.parameters)) {
-      throw new Refused(`each and repeats = "two-layers" go together; question "${word}" has one of them only.`);
+      throw new Refused(`\`each\` and repeats = "two-layers" must be used together; question "${word}" has only one of them.`);
     }
     const universe = canonical(questions[word].universe);
     if ((universes.get(question.attribute) ?? universe) !== universe) {

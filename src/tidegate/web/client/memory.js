@@ -164,7 +164,7 @@ export class StoredMemory {
 
   async held(work) {
     const story = () => {
-      if ([...this.#seen].some((key) => this.#kept(key) === null)) throw unusable("is gone");
+      if ([...this.#seen].some((key) => this.#kept(key) === null)) throw unusable("no longer exists");
       return work();
     };
     return globalThis.navigator?.locks ? navigator.locks.request(`${MARK}memory`, story) : story();

@@ -52,16 +52,16 @@ const isChance = (value) => value.n >= 0n && value.compare(1n) <= 0;
 
 function checkSingle({ attribute, operator, universe, parameters, plans, size, step }) {
   const known = Object.hasOwn(SINGLE, operator) ? SINGLE[operator] : null;
-  if (!known) throw new Refused(`no operator is called "${operator}".`);
+  if (!known) throw new Refused(`Unknown operator: "${operator}".`);
   if (known.ordered && !universe.numeric) {
     throw new Refused(`${operator} needs numbers; "${attribute}" is a category, whose values have no order.`);
   }
   if (size < 2 || size > LARGEST_SIZE) {
     const most = commas(LARGEST_SIZE);
-    throw new Refused(`a question needs from 2 to ${most} possible values; "${attribute}" has ${commas(size)}.`);
+    throw new Refused(`A question needs from 2 to ${most} possible values; "${attribute}" has ${commas(size)}.`);
   }
   const strange = Object.keys(parameters).find((name) => !known.one.includes(name) && !(known.fresh && name === "each"));
-  if (strange || plans.length) throw new Refused(`${operator} does not know ${strange ?? "plans"}.`);
+  if (strange || plans.length) throw new Refused(`${operator} ${strange ? `has no parameter ${strange}` : "does not accept plans"}.`);
   if (known.one.filter((name) => name in parameters).length !== 1) throw new Refused(`${operator} needs one parameter.`);
   for (const [name, value] of Object.entries(parameters)) checkParameter(operator, name, value, size, step);
   if (parameters.each && parameters.each.compare(parameters.epsilon) >= 0) {
@@ -77,7 +77,7 @@ function checkParameter(operator, name, value, size, step) {
   if (value.compare(least) >= 0 && value.compare(most) <= 0) return;
   throw new Refused(
     `${name} of ${operator} must be from ${say(least)} to ${say(most)}; it is ${say(value)}.`,
-    "Beyond that an answer hides nothing, or tells nothing.",
+    "Outside these bounds, a report hides nothing or contains no information.",
   );
 }
 
@@ -90,19 +90,19 @@ function checkSet({ attribute, operator, universe, parameters, plans, size }) {
   const strange = Object.keys(parameters).find((name) => ![...known.needed, ...known.allowed].includes(name));
   const missing = known.needed.find((name) => !(name in parameters));
   const asked = `${operator} of "${attribute}"`;
-  if (strange || missing) throw new Refused(`${asked} ${strange ? `does not know ${strange}` : `needs ${missing}`}.`);
-  if (plans.length > 0 !== Boolean(known.plans)) throw new Refused(`${asked} ${known.plans ? "needs" : "takes no"} plans.`);
+  if (strange || missing) throw new Refused(`${asked} ${strange ? `has no parameter ${strange}` : `needs ${missing}`}.`);
+  if (plans.length > 0 !== Boolean(known.plans)) throw new Refused(`${asked} ${known.plans ? "needs" : "does not accept"} plans.`);
   for (const [name, value] of Object.entries(parameters)) checkSetNumber(operator, name, value, size);
   checkSizes(parameters, plans, size);
 }
 
 function checkSetNumber(operator, name, value, items) {
   if (CHANCES.includes(name) && !isChance(value)) {
-    throw new Refused(`${name} of ${operator} is a probability, from 0 to 1; it is ${say(value)}.`);
+    throw new Refused(`${name} of ${operator} must be a probability from 0 to 1; it is ${say(value)}.`);
   }
   const most = Math.min(items, LARGEST_BASKET);
   if (WHOLES.includes(name) && !(value.whole && value.n >= 0n && value.compare(most) <= 0)) {
-    throw new Refused(`${name} of ${operator} is a whole number from 0 to ${commas(most)}; it is ${say(value)}.`);
+    throw new Refused(`${name} of ${operator} must be a whole number from 0 to ${commas(most)}; it is ${say(value)}.`);
   }
 }
 

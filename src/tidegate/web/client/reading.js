@@ -6,11 +6,11 @@ import { Refused } from "./refused.js";
 /** Read the values of a table's keys: all of `needed`, any of `allowed`, and nothing else. */
 export function taken(content, where, needed, allowed = {}) {
   if (content === null || typeof content !== "object" || Array.isArray(content)) {
-    throw new Refused(`${where || "the description"} must be a table of keys.`);
+    throw new Refused(`${where || "The description"} must be a table of keys.`);
   }
   const readers = new Map(Object.entries({ ...needed, ...allowed }));
   for (const key of Object.keys(content)) {
-    if (!readers.has(key)) throw new Refused(`${path(where, key)} is not known here.`);
+    if (!readers.has(key)) throw new Refused(`${path(where, key)} is an unknown key.`);
   }
   for (const key of Object.keys(needed)) {
     if (!Object.hasOwn(content, key)) throw new Refused(`${path(where, key)} is missing.`);
@@ -21,7 +21,7 @@ export function taken(content, where, needed, allowed = {}) {
 
 const path = (where, key) => (where ? `${where}.${key}` : key);
 const refuse = (where, says) => {
-  throw new Refused(`${where}: ${says} is needed.`);
+  throw new Refused(`${where}: ${says} is required.`);
 };
 
 export const text = (value, where) => (typeof value === "string" ? value : refuse(where, "text"));

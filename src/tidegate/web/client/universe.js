@@ -25,9 +25,9 @@ const KINDS = {
     const needed = { kind: text, from: number, to: number, step: number, missing: oneOf(MISSING) };
     const given = taken(content, where, needed, { bins: list(number) });
     const { from: low, to: high, step: width } = given;
-    if (width.n <= 0n) throw new Refused("a grid needs a step above 0.");
+    if (width.n <= 0n) throw new Refused("A grid requires a step above 0.");
     if (!high.minus(low).over(width).whole) {
-      throw new Refused(`a grid from ${say(low)} in steps of ${say(width)} does not reach ${say(high)}.`);
+      throw new Refused(`A grid from ${say(low)} in steps of ${say(width)} does not reach ${say(high)}.`);
     }
     const says = (size) => `${commas(size)} numbers from ${say(low)} to ${say(high)} in steps of ${say(width)}`;
     return numeric({ kind: "grid", low, high, width, cuts: given.bins ?? [], missing: given.missing, says });
@@ -43,7 +43,7 @@ const KINDS = {
     const given = taken(content, where, { kind: text, vocabulary: list(text), missing: oneOf(MISSING) });
     const size = given.vocabulary.length;
     const once = new Set(given.vocabulary).size === size;
-    if (!size || !once) throw new Refused("items need a vocabulary that names each item once.");
+    if (!size || !once) throw new Refused("Items require a vocabulary that names each item once.");
     return { ...given, kind: "items", size, says: `any set of ${commas(size)} items` };
   },
   key: (_content, where) => {
@@ -53,22 +53,22 @@ const KINDS = {
 
 function checkCategory({ values, missing }) {
   const kinds = new Set(values.map((value) => typeof value));
-  if (missing === "lowest") throw new Refused("a category has no lowest value; missing is dropped, or a value of its own.");
+  if (missing === "lowest") throw new Refused("A category has no lowest value: `missing` must be \"dropped\" or \"value\".");
   if (kinds.size !== 1 || ![...kinds].every((kind) => ["string", "number", "boolean"].includes(kind))) {
-    throw new Refused("a category needs a list of values that are all text, all whole numbers, or all true/false.");
+    throw new Refused("A category requires a list of values that are all text, all whole numbers, or all true/false.");
   }
-  if (new Set(values).size !== values.length) throw new Refused("a category lists one of its values twice.");
+  if (new Set(values).size !== values.length) throw new Refused("A category lists one of its values twice.");
 }
 
 /** A number on a public grid of `steps` values. `starts` contains the index at which each bin starts, if there are bins. */
 function numeric(given) {
   const { low, high, width, cuts } = given;
-  if (high.compare(low) < 0) throw new Refused("a column of numbers needs from <= to.");
+  if (high.compare(low) < 0) throw new Refused("A numeric column needs from <= to.");
   const steps = high.minus(low).over(width).floor() + 1n;
   const starts = cuts.length ? [0n, ...cuts.map((cut) => cut.minus(low).over(width).ceil())] : null;
   const rising = !starts || (starts.every((start, i) => !i || start > starts[i - 1]) && starts.at(-1) < steps);
   if (!rising) {
-    throw new Refused(`the bins of a column from ${say(low)} to ${say(high)} must rise strictly inside its bounds.`);
+    throw new Refused(`The bins of a column from ${say(low)} to ${say(high)} must rise strictly inside its bounds.`);
   }
   return { ...given, numeric: true, steps, starts, size: starts ? starts.length : Number(steps), says: given.says(steps) };
 }

@@ -113,7 +113,7 @@ def _parents(facts: Facts, index: int, parents: Mapping[str, Sequence[str]] | No
     unknown = [parent for parent in parents.get(name, ()) if parent not in known]
     if unknown or len(parents.get(name, ())) > MOST_PARENTS:
         raise Unsupported(
-            f'"{name}" cannot depend on {", ".join(unknown) or "so many columns"}.',
+            f'"{name}" cannot depend on {", ".join(unknown) or "that many columns"}.',
             f"Name at most {MOST_PARENTS} columns that come before it.",
         )
     return tuple(known.index(parent) for parent in parents.get(name, ()))
