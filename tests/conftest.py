@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import launched
 from support.databases import made
+
+gc.disable()  # more than half of the time of collecting 8,000 tests; on again in `pytest_collection_finish`
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -52,6 +55,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    """Search for garbage again, but not among what was imported and collected; refuse a run that is not grouped."""
+    gc.freeze()
+    gc.enable()
+    refuse_without_groups(session)
+
+
+def refuse_without_groups(session: pytest.Session) -> None:
     """Refuse a version of pytest under which xdist does not group tests: it would run what is shared in every process."""
     if os.environ.get("PYTEST_XDIST_WORKER") and session.config.getoption("dist", "") == "loadgroup":
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
