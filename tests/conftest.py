@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import launched
 from support.databases import made
+from support.shortcuts import remembered_migrations, shared_certificates  # noqa: F401  fixtures of every test
 
 gc.disable()  # more than half of the time of collecting 8,000 tests; on again in `pytest_collection_finish`
 
