@@ -26,15 +26,14 @@ settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else
 
 
 BY_FILE = ("console", "docs", "service", "session", "web")  # their files share expensive fixtures
-BY_FOLDER = (  # they share kernels, or one run of a paper
-    "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
+BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
+    "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip
 
 
 SPARK_IN_EVERY_RUN = (  # the others are `long`: each takes seconds, and `make spark` runs all of them
     "test_every_engine_gives_the_same_answers[spark-each row]",
     "test_spark_columns_keep_the_contract[STRING COLLATE UTF8_LCASE as category 10 listed values]",
-    "test_spark_columns_keep_the_contract[DOUBLE as integer 73 whole numbers from 18 to 90]",
     "test_spark_counts_equal_duckdb_counts",
 )
 
