@@ -18,8 +18,6 @@ from support.browser import launched
 from support.databases import made
 from support.shortcuts import remembered_migrations, shared_certificates  # noqa: F401  fixtures of every test
 
-gc.disable()  # more than half of the time of collecting 8,000 tests; on again in `pytest_collection_finish`
-
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
@@ -54,14 +52,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(folder.name))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for garbage only after the collection, and not among what was collected: that took more than half of its time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Search for garbage again, but not among what was imported and collected; refuse a run that is not grouped."""
-    gc.freeze()
-    gc.enable()
-    refuse_without_groups(session)
-
-
-def refuse_without_groups(session: pytest.Session) -> None:
     """Refuse a version of pytest under which xdist does not group tests: it would run what is shared in every process."""
     if os.environ.get("PYTEST_XDIST_WORKER") and session.config.getoption("dist", "") == "loadgroup":
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
