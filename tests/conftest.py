@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import launch_browser
 from support.databases import create_database
+from support.shortcuts import remembered_migrations, shared_certificates  # noqa: F401  fixtures of every test
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
@@ -22,8 +24,8 @@ settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else
 
 
 BY_FILE = ("console", "docs", "service", "session", "web")  # their files share expensive fixtures
-BY_FOLDER = (  # they share kernels, or one run of a paper
-    "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
+BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
+    "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
 )  # fmt: skip
 
 
@@ -44,6 +46,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(f"{folder.name}/{item.path.stem}"))
         elif folder.name in BY_FOLDER:
             item.add_marker(pytest.mark.xdist_group(folder.name))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Search for garbage only after the collection, and not among what was collected: that took more than half of its time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -5,7 +5,8 @@ Clock times mean little when two processes share two cores with a browser and a 
     PYTHONPATH=tests pytest -p cpu_times --cpu-times=build/cpu -n 2 --dist loadgroup -m "not long"
     PYTHONPATH=tests python -m cpu_times build/cpu
 
-Each process of pytest writes one file into the folder; the second command prints the sums and the slowest tests.
+Each process of pytest writes one file into the folder; the second command prints the sums, the slowest tests, and how
+long each process had no test left while another one still worked.
 A child that outlives its test, such as a browser, is counted for the test during which it worked.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Recorder:
-    """One line of JSON per test: its name and its seconds."""
+    """One line of JSON per test: its name, its seconds, and when it ended."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,7 +51,7 @@ class Recorder:
         result = yield
         if self._file is None:
             self._file = self._path.open("w")
-        self._file.write(json.dumps([item.nodeid, round(cpu_seconds() - before, 4)]) + "\n")
+        self._file.write(json.dumps([item.nodeid, round(cpu_seconds() - before, 4), time.time()]) + "\n")
         self._file.flush()
         return result
 
@@ -70,8 +72,18 @@ def cpu_seconds() -> float:
 
 def read_times(folder: Path) -> dict[str, float]:
     """Return the seconds of each test that a run wrote."""
-    lines = (line for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines())
-    return dict(json.loads(line) for line in lines)
+    return {name: seconds for lines in read_lines(folder) for name, seconds, _ in lines}
+
+
+def read_lines(folder: Path) -> list[list[tuple[str, float, float]]]:
+    """Return the lines of each process."""
+    return [[json.loads(line) for line in path.read_text().splitlines()] for path in sorted(folder.glob("*.jsonl"))]
+
+
+def idle_seconds(folder: Path) -> list[float]:
+    """Return how long before the end of the run each process finished its last test."""
+    ends = [lines[-1][2] for lines in read_lines(folder) if lines]
+    return [max(ends) - end for end in ends]
 
 
 def print_report(times: dict[str, float]) -> None:
@@ -91,3 +103,6 @@ def print_report(times: dict[str, float]) -> None:
 
 if __name__ == "__main__":
     print_report(read_times(Path(sys.argv[1])))
+    print(
+        "\nIdle at the end, by process:", ", ".join(f"{seconds:.1f} s" for seconds in idle_seconds(Path(sys.argv[1])))
+    )

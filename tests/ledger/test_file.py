@@ -480,21 +480,28 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_interrupted_command_reports_whether_it_charged(folder: Path, moment: str) -> None:
-    module, owner, name, first, says = MOMENTS[moment]
+def test_interrupted_command_reports_whether_it_charged(folder: Path) -> None:
+    """One after the other on one ledger: each command starts a process."""
     assert ask(folder)[0] == 0
-    code = STOPPED.format(module=module, object=owner, name=name, first=first)
     words = ("answer", "people.toml", "SELECT sex, COUNT(*) FROM people GROUP BY sex", "--epsilon", "0.2")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words],
-        cwd=folder,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 130, done.stderr
-    assert says in done.stderr
-    spent = json.loads(run(folder, "ledger", "verify", "people.toml", "--json")[1])["spent"]["people"]
-    assert spent == ("0.3" if moment == "after the charge" else "0.1")
+    for moment in ("before the charge", "during the charge", "after the charge"):
+        module, owner, name, first, says = MOMENTS[moment]
+        code = STOPPED.format(module=module, object=owner, name=name, first=first)
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 130, (moment, done.stderr)
+        assert says in done.stderr, moment
+        if moment == "during the charge":
+            assert spent(folder) == "0.1", "neither of the first two was charged"
+    assert spent(folder) == "0.3"
+
+
+def spent(folder: Path) -> str:
+    """Return what the command that verifies the ledger reports."""
+    return str(json.loads(run(folder, "ledger", "verify", "people.toml", "--json")[1])["spent"]["people"])

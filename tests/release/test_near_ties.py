@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import localcontext
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import count as numbers_from
 from typing import Any
 
@@ -171,7 +171,7 @@ def dixon_states(count: int) -> list[tuple[Counts, float]]:
 def test_dixon_near_tie_is_decided_as_with_80_digits() -> None:
     baseline = plan_for("dixon", [2, 1, 1], 3).baseline
     decided, near = [], []
-    critical = partial(dixon_critical, 3)
+    critical = cache(partial(dixon_critical, 3))  # searches for neighbors on the grid start with the same 30 steps
     for counts, coefficient in dixon_states(400_000):
         value = int(np.argmax(counts[:, 1] > 0))
         before = counts.copy()

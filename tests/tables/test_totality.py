@@ -210,7 +210,7 @@ def test_grouping_by_raw_text_is_detected(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(boundary.Boundary, "encoded", lambda self, text: text)
     monkeypatch.setattr(boundary.Boundary, "literal", lambda self, text: ibis.literal(text))
     columns = [column for column in DUCKDB if "NOCASE" in column.kind and column.attribute.size == 10]
-    broken = check_hostile_columns(columns[:1], in_duckdb).broken
+    broken = check_hostile_columns(columns[:1], in_duckdb, neighbors=1).broken
     assert any("moves" in check.clause or "count by x" in check.clause for check in broken)
     assert any("its code" in check.clause for check in broken)
 
@@ -223,7 +223,7 @@ def test_converting_before_clamping_is_detected(monkeypatch: pytest.MonkeyPatch)
         return ibis.least(ibis.greatest(code, 0), attribute.size - 1)
 
     monkeypatch.setattr(codes, "_whole_code", faulty)
-    assert not check_hostile_columns(hostile("UBIGINT", Integer(18, 90)), in_duckdb).holds
+    assert not check_hostile_columns(hostile("UBIGINT", Integer(18, 90)), in_duckdb, neighbors=1).holds
 
 
 def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(codes, "category_code", faulty)
     columns = [column for column in DUCKDB if column.kind == "VARCHAR" and column.attribute.size == 10]
-    assert not check_hostile_columns(columns[:1], in_duckdb).holds
+    assert not check_hostile_columns(columns[:1], in_duckdb, neighbors=1).holds
 
 
 def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

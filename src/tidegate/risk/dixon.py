@@ -73,6 +73,7 @@ def _exact(number: int, level: float) -> float:
     return (low + high) / 2
 
 
+@lru_cache(maxsize=16)  # 200 kB each; the same for every level
 def _tail(number: int) -> Callable[[float], float]:
     """Return P(Q > q) = n (n-1) integral of phi(x) phi(y) [Phi(y - q (y - x)) - Phi(x)]^(n-2) over x < y.
 
@@ -86,10 +87,11 @@ def _tail(number: int) -> Callable[[float], float]:
     lowest, highest = float(ndtri(NEGLIGIBLE / number)), float(ndtri(-np.expm1(np.log(NEGLIGIBLE) / number)))
     x, over_x = (each[:, None] for each in _stretch(nodes, weights, np.array(lowest), np.array(highest)))
     y, over_y = _stretch(nodes, weights, np.maximum(x, -highest), np.array(-lowest))  # (points of x, points of y)
+    below_x = ndtr(x)
     weight = number * (number - 1) * over_x * over_y * np.exp(-(x**2 + y**2) / 2) / (2 * np.pi)
 
     def exceeds(q: float) -> float:
-        return float((weight * (ndtr(y - q * (y - x)) - ndtr(x)) ** (number - 2)).sum())
+        return float((weight * (ndtr(y - q * (y - x)) - below_x) ** (number - 2)).sum())
 
     return exceeds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -134,18 +135,26 @@ def z_scores(
     operator: SetOperator, k: int, *, taken_for: SetOperator | None = None, smallest: int = 0
 ) -> NDArray[np.float64]:
     """(estimate - truth) / standard error, over rounds of new reports; the server may take the operator for another one."""
-    rng = np.random.default_rng([k, *SEED.encode()])
+    name = next(name for name, known in OPERATORS.items() if known is operator)
+    sizes, real, rounds = rounds_of_reports(name, k)
+    total = int((sizes >= smallest).sum())
+    estimates = [recovery.recover(taken_for or operator, seen, total=total) for seen in rounds]
+    return np.array([(recovered.estimate - real) / recovered.standard_error for recovered in estimates])
+
+
+@cache
+def rounds_of_reports(
+    name: str, k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], list[dict[int, NDArray[np.float64]]]]:
+    """Return the sizes of the baskets, the true supports, and the counts of each round: the same for every server."""
+    operator, rng = OPERATORS[name], np.random.default_rng([k, *SEED.encode()])
     truth = true_baskets(rng)
     sizes, itemsets = truth.sum(axis=1), disjoint(k)
     real = np.array([truth[:, list(itemset)].all(axis=1).mean() for itemset in itemsets])
-    scores = []
-    for _ in range(ROUNDS[k]):
-        seen = counts(randomize(truth, operator, rng), sizes, itemsets)
-        if operator.flip is not None:
-            seen = {max(SIZES): np.sum(list(seen.values()), axis=0)}  # a flip does not tell the size
-        recovered = recovery.recover(taken_for or operator, seen, total=int((sizes >= smallest).sum()))
-        scores.append((recovered.estimate - real) / recovered.standard_error)
-    return np.array(scores)
+    rounds = [counts(randomize(truth, operator, rng), sizes, itemsets) for _ in range(ROUNDS[k])]
+    if operator.flip is not None:  # a flip does not reveal the size
+        rounds = [{max(SIZES): np.sum(list(seen.values()), axis=0)} for seen in rounds]
+    return sizes, real, rounds
 
 
 def fits(scores: NDArray[np.float64]) -> bool:

@@ -1,0 +1,63 @@
+"""One-time work that tests repeat hundreds of times: migrations of a new ledger, the certificates of a client.
+
+The tests of the ledger itself (`tests/ledger`) and all child processes run the migrations each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import httpx._transports.default as transports
+import pytest
+
+from tidegate.ledger import store
+
+MIGRATE = store._migrate
+
+
+@pytest.fixture(scope="session", autouse=True)
+def remembered_migrations() -> Iterator[None]:
+    """Create a new SQLite ledger from the statements that the migrations led to: 10 ms of CPU instead of 35 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_migrate", migrate_from_memory)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def full_migrations() -> Iterator[None]:
+    """Migrate every ledger, in the folder that imports this fixture."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_migrate", MIGRATE)
+        yield
+
+
+def migrate_from_memory(connection: Any, shown: str) -> None:
+    """Run the statements of the first new SQLite ledger of this process; migrate any other ledger as always."""
+    if connection.dialect.name != "sqlite" or tables_of(connection):
+        MIGRATE(connection, shown)
+    elif STATEMENTS:
+        for statement in STATEMENTS:
+            connection.exec_driver_sql(statement)
+    else:
+        MIGRATE(connection, shown)
+        (revision,) = connection.exec_driver_sql("SELECT version_num FROM tidegate_version").scalars()
+        STATEMENTS.extend([*tables_of(connection), f"INSERT INTO tidegate_version VALUES ('{revision}')"])
+
+
+STATEMENTS: list[str] = []
+
+
+def tables_of(connection: Any) -> list[str]:
+    """Return the statements that created the tables, indexes and triggers, in their order."""
+    named = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    return list(connection.exec_driver_sql(named).scalars())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_certificates() -> Iterator[None]:
+    """Read the certificates of authorities once: that takes 25 ms, and `httpx.get` does it for each request."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(transports, "create_ssl_context", cache(transports.create_ssl_context))
+        yield
