@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Event, Together, event_from_dict
+from tidegate.accounting import ZERO, Amount, Event, Together, Unit, budget_of, event_from_dict
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import TidegateError
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Policy
@@ -30,11 +31,12 @@ class Again:
     """Queries that were charged together, and a loss that finds them."""
 
     queries: tuple[Query, ...]
-    epsilon: Amount
+    loss: Amount
+    unit: Unit = "epsilon"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request in the form of the service."""
-        return {"questions": [query_to_dict(query) for query in self.queries], "epsilon": str(self.epsilon)}
+        return {"questions": [query_to_dict(query) for query in self.queries], self.unit: str(self.loss)}
 
 
 def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
@@ -54,12 +56,12 @@ def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
         loss = _loss(queries, policy, event)
     except TidegateError:  # a removed column, or a changed universe
         return None
-    return Again(queries, loss) if loss is not None else None
+    return Again(queries, loss, budget_of(policy).unit) if loss is not None else None
 
 
 def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | None:
     """Return a loss whose plan is this event. Noise is rounded up, so the price is slightly below the requested loss."""
-    least = _least_loss(event, len(queries))
+    least = _least_loss(event, len(queries), budget_of(policy).unit)
     for digits in DIGITS:
         tried = Amount.up(Fraction(math.ceil(least.value * 10**digits), 10**digits))
         if _planned(queries, policy, tried) == event:
@@ -67,15 +69,21 @@ def _loss(queries: tuple[Query, ...], policy: Policy, event: Event) -> Amount | 
     return _between(queries, policy, event, least)
 
 
-def _least_loss(event: Event, count: int) -> Amount:
+def _least_loss(event: Event, count: int, unit: Unit) -> Amount:
     """Return a lower bound of the loss: every query has an equal part, and costs at most that, up to rounded grains."""
     parts = event.parts if isinstance(event, Together) and count > 1 else (event,)
-    return Amount(max(1, len(parts) * (max(part.price.grains for part in parts) - ROUNDED_GRAINS)))
+    return Amount(max(1, len(parts) * (max(_cost(part, unit).grains for part in parts) - ROUNDED_GRAINS)))
+
+
+def _cost(event: Event, unit: Unit) -> Amount:
+    cost = event.price.z if unit == "z" else event.price.pure
+    return ZERO if cost is None else cost
 
 
 def _between(queries: tuple[Query, ...], policy: Policy, event: Event, least: Amount) -> Amount | None:
     """Search by bisection on the cost of the plan: more loss hardly ever means more noise."""
     low, high = least.grains, least.grains + least.grains // ROUNDED + 2
+    unit = budget_of(policy).unit
     for _ in range(STEPS):
         middle = Amount((low + high) // 2)
         planned = _planned(queries, policy, middle)
@@ -83,10 +91,10 @@ def _between(queries: tuple[Query, ...], policy: Policy, event: Event, least: Am
             return middle
         if high - low <= 1:
             return None
-        low, high = (middle.grains, high) if planned.price < event.price else (low, middle.grains)
+        low, high = (middle.grains, high) if _cost(planned, unit) < _cost(event, unit) else (low, middle.grains)
     return None
 
 
 def _planned(queries: tuple[Query, ...], policy: Policy, loss: Amount) -> Event:
-    events = plan(queries, policy, epsilon=loss.value)
+    events = plan(queries, policy, loss=RequestedLoss(loss.value, budget_of(policy).unit))
     return Together(events) if len(events) > 1 else events[0]

@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Event, Together, budget_of
+from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import number
 from tidegate.answer.limits import check_limits
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
-from tidegate.answer.spending import error_of
+from tidegate.answer.spending import RequestedLoss, error_of
 from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
@@ -26,14 +27,14 @@ def answer(
     open_table: Callable[[], Table],
     ledger: Ledger,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     bits: Bits,
     key: str = "",
     user: str = "",
-    share: Amount | None = None,
+    budget_share: Amount | None = None,
 ) -> Answers:
     """Return the answers to a request, charged and recorded before they are returned."""
-    events = plan(queries, policy, epsilon=epsilon)
+    events = plan(queries, policy, loss=loss)
     together = Together(events) if len(events) > 1 else events[0]
     ledger.open_account(policy)
     request_identity = identity(queries, policy, together)
@@ -48,7 +49,7 @@ def answer(
         refused = None
         try:
             receipt = ledger.charge(
-                policy, together, question=request_identity, says=says, request=key, who=user, share=share
+                policy, together, question=request_identity, says=says, request=key, who=user, share=budget_share
             )
         except BudgetExceeded as error:
             refused = error
@@ -68,19 +69,20 @@ def identity(queries: Sequence[Query], policy: Policy, event: Event) -> dict[str
     return {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
 
 
-def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tuple[Event, ...]:
+def plan(queries: Sequence[Query], policy: Policy, *, loss: RequestedLoss) -> tuple[Event, ...]:
     """Return the event of each query, for equal parts of the loss."""
     if not queries:
         raise Unsupported("The request contains no queries.", "Add at least one, for example count().")
     for query in queries:
         query.check(policy)
-    part = Amount.down(epsilon / len(queries)).value  # whole grains: the charge is then never above the requested loss
+    part = loss.part(len(queries))
     try:
-        return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
+        return tuple(part.event(query, policy) for query in queries)
     except (ValueError, ZeroDivisionError):
         pass
+    unit = SHORT[loss.unit]
     raise Unsupported(
-        "epsilon is too small: its noise would be larger than 64-bit integers.", "Ask with a larger epsilon."
+        f"{unit} is too small: its noise would be larger than 64-bit integers.", f"Request a larger {unit}."
     )
 
 
@@ -89,12 +91,12 @@ def preview(
     policy: Policy,
     account: Account,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     confidence: float,
     free: Sequence[str] = (),
 ) -> Preview:
     """Return the exact charge of `answer`, without reading a row or spending anything."""
-    events = plan(queries, policy, epsilon=epsilon)
+    events = plan(queries, policy, loss=loss)
     check_limits(queries, policy)
     expected = []
     for index, (query, event) in enumerate(zip(queries, events, strict=True)):
@@ -132,7 +134,9 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
     left = Fraction(refused.facts["left"])
     if refused.facts.get("ceiling") == "0":
         return refused  # the policy promises nothing, so the ledger is empty
-    error: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
+    remaining = RequestedLoss(left, budget_of(policy).unit)
+    worth = left > Fraction(1, 10**6) and len(queries) == 1 and refused.facts.get("unit", "epsilon") == remaining.unit
+    error: Any = error_of(queries[0], policy, remaining, 0.95) if worth else None
     means = f" (its error would be at most {number(error)} with 95% confidence)" if error is not None else ""
     return BudgetExceeded(
         refused.what,

@@ -15,15 +15,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from urllib.parse import quote
 
-from tidegate.accounting import Amount
 from tidegate.accounting.amount import ZERO
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.query_json import query_to_dict
-from tidegate.answer.spending import Calibration
+from tidegate.answer.spending import Calibration, Planning
 from tidegate.errors import StalePolicy, Unsupported
 from tidegate.exact import Number
 from tidegate.ledger import Account
+from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import Policy
 from tidegate.policy.toml import policy_from_dict
 from tidegate.session.http import TIMEOUT, ServiceClient, read_response
@@ -87,17 +87,19 @@ class RemoteSession:
 
     def read_policy(self) -> Policy:
         """Read the public part of the policy from the service."""
-        data = self.describe()["policy"]
-        self._policy = read_response(lambda: policy_from_dict(data))
-        return self._policy
+        return self._policy_of_description(self.describe())
 
     @property
     def account(self) -> Account:
         """The spent and the remaining budget."""
         data = self.describe()
-        amounts = data["account"] or {}
-        spent, limit = (Amount.parse(amounts[name]) if amounts else ZERO for name in ("spent", "ceiling"))
-        return Account(data["name"], spent, limit, data["fingerprint"])
+        if not data["account"]:
+            return Account(data["name"], ZERO, ZERO, data["fingerprint"])
+        return account_from_dict({**data["account"], "policy": data["fingerprint"]}, self._policy_of_description(data))
+
+    def _policy_of_description(self, data: Mapping[str, Any]) -> Policy:
+        self._policy = read_response(lambda: policy_from_dict(data["policy"]))
+        return self._policy
 
     @overload
     def answer(
@@ -107,9 +109,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer: ...
     @overload
@@ -120,9 +125,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer | Answers: ...
     @overload
@@ -133,9 +141,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answers: ...
     def answer(
@@ -145,9 +156,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer | Answers:
         """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
@@ -157,6 +171,8 @@ class RemoteSession:
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
@@ -173,9 +189,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free."""
         content = _content(
@@ -183,6 +202,8 @@ class RemoteSession:
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
@@ -232,6 +253,7 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",
@@ -250,6 +272,7 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,
@@ -266,6 +289,7 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",
@@ -280,6 +304,7 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,

@@ -16,7 +16,7 @@ from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import identity
-from tidegate.answer.spending import resolve_loss
+from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
@@ -45,6 +45,7 @@ from tidegate.web.snippets.answer import query_code
 
 routes = router()
 MOST_QUESTIONS = 50
+LOSSES = ("rho", "epsilon", "error", "share", "z")  # a request states one of them
 LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
 
@@ -105,7 +106,7 @@ class QueryList(Form):
 
 
 class AnswerRequest(QueryList):
-    """Queries as JSON or SQL, and exactly one of rho, epsilon, or error."""
+    """Queries as JSON or SQL, and exactly one of rho, epsilon, error, share, or z."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
@@ -113,18 +114,20 @@ class AnswerRequest(QueryList):
     rho: Number | None = Field(None, description="The largest probability of identification by this answer alone.")
     epsilon: Number | None = Field(None, description="The privacy loss to spend.")
     error: Number | None = Field(None, description="The largest error of the answer, at the given confidence.")
+    share: Number | None = Field(None, description="The part of the total budget to spend, for example 0.1.")
+    z: Number | None = Field(None, description="The loss to spend under the average guarantee.")
     confidence: float = Field(0.95, gt=0, lt=1)
     calibration: Literal["equation-15", "tight"] = "equation-15"
     window: int = Field(1, ge=1, le=1000)
 
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments for a session."""
-        names = ("rho", "epsilon", "error", "confidence", "calibration", "window")
+        names = (*LOSSES, "confidence", "calibration", "window")
         return {name: getattr(self, name) for name in names}
 
 
 class Purchase(AnswerRequest):
-    """Queries with exactly one of rho, epsilon, or error; or a quote, which contains all of that."""
+    """Queries with exactly one of rho, epsilon, error, share, or z; or a quote, which contains all of that."""
 
     quote: str | None = Field(
         None, max_length=LONGEST, description="From POST /data/{name}/quotes; send no queries with it."
@@ -135,7 +138,7 @@ class Purchase(AnswerRequest):
 
     def refuse_both(self) -> None:
         """Raise Unsupported if the request contains both a quote and queries: it would be unclear which one to run."""
-        if self.sql is not None or self.questions or {"rho", "epsilon", "error"} & self.model_fields_set:
+        if self.sql is not None or self.questions or set(LOSSES) & self.model_fields_set:
             raise Unsupported(
                 "Send either a quote or queries.", "Send the quote alone: it contains its queries and its price."
             )
@@ -166,11 +169,11 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
-    epsilon = resolve_loss(queries, policy, **options)
-    quoted = Quote.of(queries, policy, epsilon=epsilon)
-    preview = served.session.preview(queries, epsilon=epsilon, confidence=body.confidence)
+    loss = resolve_loss(queries, policy, **options)
+    quoted = Quote.of(queries, policy, loss=loss)
+    preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence)
     offer = preview.to_dict()
-    event = event_of(queries, policy, epsilon)
+    event = event_of(queries, policy, loss)
     receipt = served.session.ledger.asked_before(policy, question=identity(queries, policy, event))
     offer |= {"price": quoted.price, "answered_before": None}
     if receipt is not None:
@@ -200,7 +203,7 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
         queries, options = (
             _read_purchase(request, served, body) if body.quote else (body.queries(served), body.options())
         )
-        charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
+        charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
         question = queries[0] if len(queries) == 1 else queries  # a single query has its own response format
         content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
         return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
@@ -215,7 +218,12 @@ def _read_purchase(request: Request, served: ServedDataset, body: Purchase) -> t
     body.refuse_both()
     quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
     quoted.refuse_stale(served.policy)
-    return quoted.queries, {"epsilon": quoted.epsilon}
+    return quoted.queries, _stated(quoted.loss)
+
+
+def _stated(loss: RequestedLoss) -> dict[str, Any]:
+    """Return a loss as the argument of a session."""
+    return {loss.unit: loss.amount}
 
 
 @routes.post("/data/{name}/derivations", response_model=Described)

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import Request
 
-from tidegate.accounting import budget_of, yes_no_certainty
+from tidegate.accounting import budget_of
 from tidegate.accounting.explain import explain
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
@@ -49,15 +49,15 @@ def summary(served: ServedDataset, caller: Caller) -> Described:
 
 def account_of(served: ServedDataset, caller: Caller) -> Described:
     """Return the spent and remaining budget, its meaning for each protected attribute, and the caller's budget share."""
-    account = served.session.account
+    account, budget = served.session.account, budget_of(served.policy)
     targets = {
-        target.name: {"now": float(target.identification(account.spent)), "ceiling": float(target.rho)}
-        for target in budget_of(served.policy).targets
+        target.name: {"now": float(target.identification(account.totals)), "ceiling": float(target.rho)}
+        for target in budget.targets
     }
     amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
     values: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
-    losses = {"now": account.spent, "ceiling": account.ceiling}
-    values["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+    values |= {"unit": account.unit, "guarantee": budget.guarantee, "spent_by_unit": account.totals.to_dict()}
+    values["yes_no"] = {"now": budget.yes_no(account.totals), "ceiling": account.yes_no_limit(budget)}
     return {**values, "identification": targets, "own": _own(served, caller)}
 
 

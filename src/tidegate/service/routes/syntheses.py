@@ -188,7 +188,7 @@ def paid_quality(
     served: Served, caller: CurrentCaller, job: JobName, body: QualityPurchase, key: Key = ""
 ) -> Described:
     tables = [table.to_arrow() for table in tables_of(served, _job(served, job))]
-    charge_to: Any = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
+    charge_to: Any = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
     paid = served.session.paid_quality(tables, epsilon=str(body.epsilon), **charge_to)
     return {**paid.to_dict(), "says": paid.says()}
 

@@ -15,7 +15,7 @@ from tidegate.web.snippets.sql import sql_of
 
 PYTHON, COMMAND = "Python", "Command line"
 PLACEHOLDER = '"tg_..."'  # a placeholder for the reader's token
-LIMITS = ("rho", "epsilon", "error")
+LIMITS = ("rho", "epsilon", "error", "share", "z")
 USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1}
 OPERATORS = {"=": "=="}
 JOINED = {"and": "&", "or": "|"}
