@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, Event, GaussianMoments, Moments
-from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms import read_stored
 from tidegate.answer.mechanisms.mechanism import noise_of, noises_of
 from tidegate.answer.mechanisms.sums import sum_unit
 from tidegate.answer.request import Query
@@ -85,8 +85,8 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
     """Compare the groups of an answer; None if there is nothing to compare, or there are too many groups."""
     if not 2 <= len(labels) <= MOST_GROUPS or query.statistic == "regression":
         return None
-    half = _half(query, policy, event)
-    read = mechanism_for(query).read(query, policy, event, stored, confidence=1 - ALLOWED)
+    half = None if "estimates" in stored else _half(query, policy, event)  # estimates are correlated
+    read = read_stored(query, policy, event, stored, confidence=1 - ALLOWED)
     if read.low is None:
         return None
     noisy = np.asarray(read.noisy, np.float64).reshape(-1)
@@ -97,7 +97,7 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
         return apart - wide, apart + wide
 
     def bound(tail: float) -> Ends:
-        ends = mechanism_for(query).read(query, policy, event, stored, confidence=1 - tail / 2)
+        ends = read_stored(query, policy, event, stored, confidence=1 - tail / 2)
         low, high = (np.asarray(end, np.float64).reshape(-1) for end in (ends.low, ends.high))
         return low[:, None] - high[None, :], high[:, None] - low[None, :]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tidegate.accounting import Amount, Budget, Event, Price, budget_of, event_from_dict
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import Comparison, compare, number
-from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
@@ -38,7 +38,7 @@ class Answer:
     charge: Charge
 
     def _read(self, confidence: float) -> Reading:
-        return mechanism_for(self.query).read(self.query, self.policy, self.event, self.stored, confidence=confidence)
+        return read_stored(self.query, self.policy, self.event, self.stored, confidence=confidence)
 
     @property
     def values(self) -> NDArray[Any]:

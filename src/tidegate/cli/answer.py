@@ -30,6 +30,9 @@ def answer(
     window: int = typer.Option(
         1, "--window", help="With tight: the number of neighboring values that together stay below rho."
     ),
+    plan: str = typer.Option(
+        "one-by-one", "--plan", help='"one-by-one", or "auto": answer several counts from one measurement.'
+    ),
     preview: bool = typer.Option(
         False, "--preview", help="Show the cost and the expected error without spending anything."
     ),
@@ -50,7 +53,7 @@ def answer(
     with tg.open(policy, ledger=ledger) as session:
         queries = [query for text in questions for query in session.queries(text)]
         settings: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
-        settings |= {"share": share, "z": z, "calibration": calibration, "window": window}
+        settings |= {"share": share, "z": z, "calibration": calibration, "window": window, "plan": plan}
         if fit:
             return _show_preview(session.fit(queries, confidence=confidence), json)
         if preview:

@@ -69,7 +69,7 @@ def parts_of(body: Any) -> Iterator[tuple[int, dict[str, Any], Any]]:
     """Yield the queries of a charge from which others can follow: index, query, event."""
     question = body["question"]
     asks = question.get("asks") if isinstance(question, dict) and question.get("verb") == "answer" else None
-    if not asks:
+    if not asks or "plan" in question:  # measured together: the integers are not those of single queries
         return
     event = event_from_dict(body["event"])
     events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)

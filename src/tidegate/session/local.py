@@ -115,7 +115,7 @@ class Session:
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
@@ -152,7 +152,7 @@ class Session:
         Specify exactly one of `rho` (identification by this answer alone), `epsilon` (its loss), `error` (the largest
         error, with `confidence`), or `share` (its part of the total budget); under the average guarantee, `z` replaces
         `epsilon`. See `resolve_loss` for `calibration` and `window`. Repeating a query costs nothing and returns the same
-        answer. `key` makes a request idempotent; `user` is recorded in the ledger, and `budget_share` is the most that
+        answer. plan="auto" answers several counts from one measurement, if that has less error. `key` makes a request idempotent; `user` is recorded in the ledger, and `budget_share` is the most that
         `user` can spend in total.
         """
         queries = self.queries(question)
@@ -175,6 +175,7 @@ class Session:
             self.ledger,
             loss=loss,
             bits=SecureBits(),
+            planning=plan,
             key=key,
             user=user,
             budget_share=budget_share,
@@ -212,7 +213,7 @@ class Session:
         )
         account = self.account
         free = [known.says() if (known := derive(query, self.policy, self.ledger)) else "" for query in queries]
-        return preview(queries, self.policy, account, loss=loss, confidence=confidence, free=free)
+        return preview(queries, self.policy, account, loss=loss, confidence=confidence, planning=plan, free=free)
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
         """Return the accuracy of these queries if they share the remaining budget equally. Free; reads no row."""
@@ -391,7 +392,9 @@ class Session:
         """Return the queries of a question: values as they are, SQL parsed."""
         if isinstance(question, str):
             return parse_sql(question, self.policy)
-        return (question,) if isinstance(question, Query) else tuple(question)
+        if isinstance(question, Query):
+            return (question,)
+        return tuple(query for part in question for query in self.queries(part))
 
     def close(self) -> None:
         """Close the ledger."""

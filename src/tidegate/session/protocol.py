@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
-Question: TypeAlias = Query | Sequence[Query] | str
+Question: TypeAlias = Query | Sequence[Query] | list[str] | str
 
 
 class ReleaseDesk(Protocol):
@@ -173,7 +173,7 @@ class DataSession(Protocol):
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,

@@ -20,6 +20,7 @@ from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.query_json import query_to_dict
 from tidegate.answer.spending import Calibration, Planning
+from tidegate.answer.sql import parse_sql
 from tidegate.errors import StalePolicy, Unsupported
 from tidegate.exact import Number
 from tidegate.ledger import Account
@@ -136,7 +137,7 @@ class RemoteSession:
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
@@ -166,6 +167,7 @@ class RemoteSession:
     ) -> Answer | Answers:
         """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
         connection breaks is sent again and charged once."""
+        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
@@ -176,6 +178,7 @@ class RemoteSession:
             confidence=confidence,
             calibration=calibration,
             window=window,
+            plan=plan,
         )
         data = self._client.post(self._at("answers"), content, key=key, again=True)
         policy = self._policy_of(data)
@@ -197,6 +200,7 @@ class RemoteSession:
         plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free."""
+        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
@@ -207,8 +211,15 @@ class RemoteSession:
             confidence=confidence,
             calibration=calibration,
             window=window,
+            plan=plan,
         )
         return self._preview(content)
+
+    def _parse_list(self, question: Question) -> Question:
+        """Return a list of SQL statements as queries; the service takes one statement or queries."""
+        if not isinstance(question, list) or not all(isinstance(part, str) for part in question):
+            return question
+        return [query for part in question for query in parse_sql(str(part), self.policy)]
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
         """Return the accuracy of these queries if they share the remaining budget equally. Free."""
@@ -384,7 +395,9 @@ def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
     content: dict[str, Any] = {name: _value(number) for name, number in numbers.items()}
     if isinstance(question, str):
         return {"sql": question, **content}
-    queries = [question] if isinstance(question, Query) else question
+    if isinstance(question, Query):
+        return {"questions": [query_to_dict(question)], **content}
+    queries = [query for query in question if isinstance(query, Query)]
     return {"questions": [query_to_dict(query) for query in queries], **content}
 
 

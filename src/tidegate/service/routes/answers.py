@@ -15,7 +15,7 @@ from tidegate.answer.charts import error_chart, page_chart
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
-from tidegate.answer.run import identity
+from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
@@ -23,7 +23,7 @@ from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
+from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
     After,
@@ -119,10 +119,13 @@ class AnswerRequest(QueryList):
     confidence: float = Field(0.95, gt=0, lt=1)
     calibration: Literal["equation-15", "tight"] = "equation-15"
     window: int = Field(1, ge=1, le=1000)
+    plan: Literal["one-by-one", "auto"] = Field(
+        "one-by-one", description="auto: answer several counts from one measurement, if that has less error."
+    )
 
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments for a session."""
-        names = (*LOSSES, "confidence", "calibration", "window")
+        names = (*LOSSES, "confidence", "calibration", "window", "plan")
         return {name: getattr(self, name) for name in names}
 
 
@@ -169,12 +172,12 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
-    loss = resolve_loss(queries, policy, **options)
-    quoted = Quote.of(queries, policy, loss=loss)
-    preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence)
+    loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
+    quoted = Quote.of(queries, policy, loss=loss, planning=body.plan)
+    preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
-    event = event_of(queries, policy, loss)
-    receipt = served.session.ledger.asked_before(policy, question=identity(queries, policy, event))
+    planned = plan_request(queries, policy, loss=loss, planning=body.plan)
+    receipt = served.session.ledger.asked_before(policy, question=planned.identity())
     offer |= {"price": quoted.price, "answered_before": None}
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
@@ -218,7 +221,7 @@ def _read_purchase(request: Request, served: ServedDataset, body: Purchase) -> t
     body.refuse_both()
     quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
     quoted.refuse_stale(served.policy)
-    return quoted.queries, _stated(quoted.loss)
+    return quoted.queries, {**_stated(quoted.loss), "plan": quoted.planning}
 
 
 def _stated(loss: RequestedLoss) -> dict[str, Any]:
