@@ -115,7 +115,7 @@ class PlannedRequest:
         """Return the error and the caution of every query."""
         if self.strategy is not None:
             errors: list[float | None] = [part.half_width(confidence) for part in self.strategy.expected()]
-            cautions = [f"from one {self.strategy.name} for all queries"] * len(self.queries)
+            cautions = [f"measured together: {self.strategy.name}"] * len(self.queries)
         else:
             pairs = list(zip(self.queries, self.events, strict=True))
             errors = [mechanism_for(q).error(q, self.policy, event, confidence=confidence) for q, event in pairs]

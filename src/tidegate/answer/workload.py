@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, Event, Together
+from tidegate.accounting import Amount, DiscreteGaussian, DiscreteLaplace, Event, Together
 from tidegate.answer.mechanisms.estimates import Estimated
 from tidegate.answer.mechanisms.mechanism import axes_of, noise_of
 from tidegate.answer.request import Query
@@ -617,7 +617,8 @@ def _marginal_noises(
     domain: Domain, tables: Sequence[tuple[int, ...]], weights: Sequence[float], loss: RequestedLoss
 ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
     """Return the noise of each table. A unit's k rows move from one cell of each table to another."""
-    rows, amount = domain.rows_per_unit, loss.part(1).amount
+    rows = domain.rows_per_unit
+    amount = loss.part(1).amount - Amount(len(tables)).value  # the price of each table is rounded up to a grain
     if loss.unit == "epsilon":
         scales = [Fraction(1 / weight).limit_denominator(FINE) for weight in weights]
         factor = sum((2 * rows / scale for scale in scales), Fraction(0)) / amount
