@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.accounting import Amount, Budget, Price, budget_of
+from tidegate.accounting import Amount, Budget, Price, budget_of, epsilon_at_delta
 from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
 
@@ -79,6 +79,7 @@ class Charge:
             "ceiling": str(self.account.ceiling),
             "policy": self.account.policy,
             **self.account.in_all_units(self.price),
+            "epsilon_at_delta": epsilon_at_delta(self.account.totals.zcdp),  # the account is the one after the charge
             "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
