@@ -66,7 +66,9 @@ def line_policy(size: int, guarantee: Any) -> tg.Policy:
 
 def table_policy(guarantee: Any) -> tg.Policy:
     columns = {name: tg.Integer(0, size - 1, missing="lowest") for name, size in MARGINALS.items()}
-    return tg.Policy(tg.Dataset("tables", rows=ROWS), columns, tg.Identification(RHO, protect=("a",), guarantee=guarantee))
+    return tg.Policy(
+        tg.Dataset("tables", rows=ROWS), columns, tg.Identification(RHO, protect=("a",), guarantee=guarantee)
+    )
 
 
 def whole_budget(policy: tg.Policy, size: int) -> RequestedLoss:
@@ -124,7 +126,13 @@ def compare_with_opendp() -> dict[str, Any]:
     shown = ", ".join(f"{name} {error:.2f}" for name, error in errors.items())
     summary = f"error at epsilon {epsilon_at_delta(strategy.event.price.zcdp):.2f}, delta 1e-6: {shown}"
     return write_record(
-        "workloads", QUESTION, "100 ranges beside OpenDP, same zCDP", size=100, runs=runs, peak_mb=peak_memory(), found=summary
+        "workloads",
+        QUESTION,
+        "100 ranges beside OpenDP, same zCDP",
+        size=100,
+        runs=runs,
+        peak_mb=peak_memory(),
+        found=summary,
     )
 
 

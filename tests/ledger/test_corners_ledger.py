@@ -9,7 +9,7 @@ from ledger.charges import charge, opened
 from ledger.tampering import Record
 from support.people import people_policy
 
-from tidegate.accounting import ZERO, Amount, epsilon_at_delta
+from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerBroken, LedgerUnavailable
 from tidegate.ledger import Ledger, verify
 from tidegate.ledger.backup import verify_export
@@ -51,7 +51,7 @@ def test_receipt_states_the_risk_before_and_after_and_a_repeat_is_free(tmp_path:
         "unit": "epsilon",
         "cost_by_unit": {"pure": "0.5", "zcdp": "0.125", "z": "0.03125"},
         "spent_by_unit": {"pure": "0.5", "zcdp": "0.125", "z": "0.03125"},
-        "epsilon_at_delta": epsilon_at_delta(Amount.up("0.125")),
+        "epsilon_at_delta": 0.5,
         "guarantee": "worst-case",
         "identification": cost.identification(),
         "yes_no": cost.yes_no(),

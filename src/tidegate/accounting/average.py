@@ -19,7 +19,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from tidegate.accounting.amount import Amount
+from tidegate.accounting.amount import Amount, Price
 from tidegate.accounting.identification import DIGITS, EXACTLY
 
 DELTA = Fraction(1, 10**6)  # of the epsilon that is shown beside a loss without a pure bound
@@ -88,6 +88,12 @@ def epsilon_at_delta(zcdp: Amount, delta: Fraction = DELTA) -> float:
         return order * loss + math.log1p(-1 / order) + (far - math.log(order)) / (order - 1)
 
     return max(0.0, epsilon(_lowest(epsilon, math.sqrt(far / loss) + 1)))
+
+
+def shown_epsilon(total: Price) -> float:
+    """Return the epsilon at delta = 1e-6 of a total loss: the one that follows from zcdp, or the pure one if that is lower."""
+    converted = epsilon_at_delta(total.zcdp)
+    return converted if total.pure is None else min(converted, float(total.pure))
 
 
 def _success(z: Amount, guess: Fraction) -> Decimal:

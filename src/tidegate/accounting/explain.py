@@ -96,7 +96,11 @@ def _guarantee(policy: Policy, budget: Budget) -> list[Finding]:
     target = min(budget.targets, key=lambda target: target.limit)
     rho = say(target.rho)
     tail = (target.rho - target.random_guess) / (Fraction(1, 2) - target.random_guess)
-    exceeds = f" It is above 1/2 with probability at most {say(tail)}." if target.rho < Fraction(1, 2) else ""
+    exceeds = (
+        f" It is above 1/2 with probability at most {say(Fraction(math.ceil(tail * 10_000), 10_000))}."
+        if target.rho < Fraction(1, 2)
+        else ""
+    )
     return [
         Finding(
             "guarantee",

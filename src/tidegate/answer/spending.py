@@ -170,14 +170,14 @@ def _prior_vector(column: str, policy: Policy) -> list[float] | None:
 def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> RequestedLoss:
     """Return the smallest loss with which the error is at most `wanted`, by bisection."""
     if len(queries) != 1:
-        raise Unsupported("`error` applies to one query at a time.", "Use `epsilon` or `rho` for several queries.")
+        raise Unsupported("`error` applies to one query at a time.", "Use `rho` or `share` for several queries.")
     query = queries[0]
     query.check(policy)
     unit = budget_of(policy).unit
     if error_of(query, policy, RequestedLoss(HIGHEST, unit), confidence) is None:
         raise Unsupported(
             f"The error of {query.says()} depends on the data.",
-            "Specify `rho` or `epsilon`; a preview shows what is known.",
+            "Specify `rho` or `share`; a preview shows what is known.",
         )
     low, high = LOWEST, HIGHEST
     if not _within(query, policy, RequestedLoss(high, unit), confidence, target):

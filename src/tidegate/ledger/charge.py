@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.accounting import Amount, Budget, Price, budget_of
+from tidegate.accounting.average import shown_epsilon
 from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
 
@@ -79,6 +80,7 @@ class Charge:
             "ceiling": str(self.account.ceiling),
             "policy": self.account.policy,
             **self.account.in_all_units(self.price),
+            "epsilon_at_delta": shown_epsilon(self.account.totals),  # the account is the one after the charge
             "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),

@@ -57,7 +57,8 @@ def _targets(body: Any) -> tuple[Target, ...]:
 
 
 def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    ceiling = Amount.parse(entry.ceiling).say()
+    average_only = "limits" in body and body["limits"]["pure"] is None
+    ceiling = f"{'Z ' if average_only else ''}{Amount.parse(entry.ceiling).say()}"
     if not body["changes"]:
         return f"Policy {entry.policy[:8]} opened: the total budget is {ceiling}."
     return f"Policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): the total budget is {ceiling}."

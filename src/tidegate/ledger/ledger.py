@@ -28,9 +28,9 @@ from tidegate.accounting import (
     Target,
     Unit,
     budget_of,
-    epsilon_at_delta,
     event_from_dict,
 )
+from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.budget import SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
 from tidegate.ledger import arrivals, file, queries, shares, sources, totals
@@ -88,7 +88,7 @@ class Account:
         """Return the unit, a price and the totals in all units, and epsilon at delta = 1e-6, as JSON values."""
         after = self.totals if price == FREE else self.totals + price
         shown = {"unit": self.unit, "cost_by_unit": price.to_dict(), "spent_by_unit": self.totals.to_dict()}
-        return {**shown, "epsilon_at_delta": epsilon_at_delta(after.zcdp)}
+        return {**shown, "epsilon_at_delta": shown_epsilon(after)}
 
 
 @dataclass(frozen=True)

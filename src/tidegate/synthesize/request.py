@@ -100,7 +100,7 @@ def resolve_request(
         loss = _each(budget.ceiling.value * part, table_count, budget.unit == "z")
     loss = Amount.down(loss).value  # whole grains: the charge never exceeds the request
     if not loss:
-        raise Unsupported("`epsilon` is too small to be charged.", "Use a larger `epsilon`.")
+        raise Unsupported("The loss is too small to be charged.", "Use a larger `epsilon`, `rho` or `share`.")
     if target and target not in policy.attributes:
         raise UnknownColumn(
             f'There is no column "{target}" in policy "{policy.dataset.name}".',

@@ -11,6 +11,7 @@ from fastapi import Query as Parameter
 from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
+from tidegate.accounting import FREE
 from tidegate.answer.charts import error_chart, page_chart
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
@@ -178,7 +179,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     offer = preview.to_dict()
     planned = plan_request(queries, policy, loss=loss, planning=body.plan)
     receipt = served.session.ledger.asked_before(policy, question=planned.identity())
-    offer |= {"price": quoted.price, "answered_before": None}
+    offer |= {"price": str(preview.cost), "answered_before": None}  # in the account's unit
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
         offer["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
@@ -187,6 +188,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
             name: {**risk, "after": risk["now"], "alone": 0.0} for name, risk in offer["identification"].items()
         }
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
+        offer |= preview.account.in_all_units(FREE)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
@@ -267,7 +269,13 @@ def history(
     items = []
     for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
         body = entry.content()
-        item = {"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says}
+        item = {
+            "number": entry.number,
+            "at": entry.at,
+            "cost": entry.amount,
+            "says": says,
+            "unit": body.get("unit", "epsilon"),
+        }
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
         items.append({**item, "again": again.to_dict() if again else None})
