@@ -94,3 +94,11 @@ def _tens(whole: int) -> int:
 
 def _exponent(number: float) -> int:
     return int(f"{abs(number):e}".split("e")[1])
+
+
+FINE = 2**80
+
+
+def root_below(value: Fraction) -> Fraction:
+    """Return a fraction whose square is just not above a value of at least 0."""
+    return Fraction(math.isqrt(math.floor(value * FINE**2)), FINE)

@@ -37,7 +37,8 @@ def test_explanation_states_worlds_and_limit_of_every_target() -> None:
     assert findings["people"].says == "1,000 rows, one row per person."
     assert findings["identification by age"].says == (
         "At most 0.1. Among 74 possibilities, a random guess is right with probability 0.01351, "
-        "so any larger rho can be promised. This one allows a total loss of epsilon 2.09."
+        "so any larger rho can be promised. This one allows a total loss of epsilon 2.09, "
+        "and a yes/no question about one person can be answered with certainty up to 0.89."
     )
     assert findings["together"].says == "All answers and synthetic tables can lose epsilon 2.09 in total."
     assert not any(finding.problem for finding in findings.values())
@@ -73,9 +74,14 @@ def test_infeasible_rho_is_a_problem_with_advice() -> None:
     ("policy", "certainty", "warned"),
     [
         (
-            Policy(Dataset("d"), {"pay": Integer(0, 1_000_000)}, Identification("0.05", protect=("pay",))),
+            Policy(Dataset("d"), {"pay": Integer(0, 1_000_000)}, Identification("0.05", protect=("pay",)), version=1),
             "0.999981",
             True,
+        ),
+        (
+            Policy(Dataset("d"), {"pay": Integer(0, 1_000_000)}, Identification("0.05", protect=("pay",))),
+            "0.839",
+            False,
         ),
         (Policy(Dataset("d"), ATTRIBUTES, None, Loss("2.19")), "0.899", False),
         (Policy(Dataset("d"), ATTRIBUTES, None, Loss("2.2")), "0.9", True),

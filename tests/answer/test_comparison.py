@@ -17,6 +17,7 @@ from tidegate.accounting import DiscreteLaplace
 from tidegate.answer import Query, count, mean, sum
 from tidegate.answer.comparison import Comparison, compare
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.noise.differences import ALLOWED
 from tidegate.noise.laplace import difference_quantile, difference_tail
 from tidegate.policy import Category, Dataset, EachRow, Grid, Integer, Loss, Policy
@@ -124,7 +125,7 @@ def test_false_claims_among_equal_groups_are_rare() -> None:
 
 def test_sums_are_compared_in_their_own_unit() -> None:
     query = sum("pay").by("sex")
-    event: Any = plan((query,), PEOPLE, epsilon=Fraction(1))[0]
+    event: Any = plan((query,), PEOPLE, loss=RequestedLoss(Fraction(1)))[0]
     least = difference_quantile(event.scales[1], ALLOWED / 2) + 1
     labels = [{"sex": "male"}, {"sex": "female"}]
     near = compare(query, PEOPLE, event, {"moments": [None, [40_000, 40_000 + least - 1], None]}, labels=labels)
@@ -138,7 +139,7 @@ def test_sums_are_compared_in_their_own_unit() -> None:
 
 def test_means_are_compared_by_the_intervals_of_both() -> None:
     query = mean("age").by("sex")
-    event: Any = plan((query,), PEOPLE, epsilon=Fraction(1))[0]
+    event: Any = plan((query,), PEOPLE, loss=RequestedLoss(Fraction(1)))[0]
     labels = [{"sex": "male"}, {"sex": "female"}]
     near = {"moments": [[1000, 1000], [0, 10], None]}
     apart = {"moments": [[1000, 1000], [-20 * 1000, 20 * 1000], None]}

@@ -14,7 +14,7 @@ from answer.conftest import ATTRIBUTES, policy
 from tidegate.answer import Query, count, histogram, mean, median, regression, sum
 from tidegate.answer.charts import error_chart
 from tidegate.answer.run import plan
-from tidegate.answer.spending import resolve_loss
+from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.charts import Band, Bar, Interval, Line
 from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
@@ -55,7 +55,8 @@ def test_window_no_better_than_a_random_guess_is_refused(rho: str, window: int) 
 def test_wider_window_needs_more_noise() -> None:
     people = policy(rho="0.5")
     losses = [
-        resolve_loss((mean("pay"),), people, rho="0.2", calibration="tight", window=window) for window in (1, 2, 4)
+        resolve_loss((mean("pay"),), people, rho="0.2", calibration="tight", window=window).amount
+        for window in (1, 2, 4)
     ]
     assert losses == sorted(losses, reverse=True)
     assert len(set(losses)) == 3
@@ -65,14 +66,14 @@ def test_error_below_that_of_the_largest_loss_is_refused() -> None:
     people = Policy(Dataset("people", rows=300), {"gain": Integer(0, 10**7)}, None, Loss(10**5))
     with pytest.raises(Unsupported, match=r"An error of 0\.5 is too small for the sum of gain"):
         resolve_loss((sum("gain"),), people, error="0.5")
-    assert resolve_loss((sum("gain"),), people, error=10**6) < 100
+    assert resolve_loss((sum("gain"),), people, error=10**6).amount < 100
 
 
 def test_empty_request_and_tiny_loss_are_refused() -> None:
     with pytest.raises(Unsupported, match="contains no queries"):
-        plan((), policy(), epsilon=Fraction(1))
+        plan((), policy(), loss=RequestedLoss(Fraction(1)))
     with pytest.raises(Unsupported, match="would exceed 64-bit"):
-        plan((sum("age"),), policy(), epsilon=Fraction(1, 10**29))
+        plan((sum("age"),), policy(), loss=RequestedLoss(Fraction(1, 10**29)))
 
 
 @pytest.mark.parametrize("query", [count(), mean("pay"), median("age")], ids=lambda query: query.statistic)
@@ -178,4 +179,4 @@ def test_rho_can_have_persons_as_worlds() -> None:
     people = Policy(Dataset("people", rows=300), ATTRIBUTES, Identification("0.4", worlds="persons", population=301))
     with pytest.raises(Infeasible, match='"person"'):
         resolve_loss((count(),), people, rho="0.4")
-    assert resolve_loss((count(),), people, rho="0.6") == pytest.approx(math.log(0.6 / 0.4))
+    assert resolve_loss((count(),), people, rho="0.6").amount == pytest.approx(math.log(0.6 / 0.4))

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from reference import derive as reference
 
 from tidegate.answer import Query, count, derive, histogram, history, mean, std, sum, variance
-from tidegate.answer.fold import sum_quantile
 from tidegate.noise import SeededBits, discrete_laplace
+from tidegate.noise.laplace import sum_quantile
 from tidegate.policy.predicates import col
 from tidegate.session import Session
 

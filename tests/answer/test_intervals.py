@@ -14,6 +14,7 @@ from tidegate.answer import Query, count, mean, regression, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import clip_reading
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Integer, Key, Loss, Policy, Unit
 from tidegate.policy.predicates import col
 from tidegate.session import Session
@@ -71,7 +72,7 @@ def test_value_is_always_in_its_interval(
     query: Query, unit: Unit, rows: int | None, epsilon: Fraction, confidence: float, data: Any
 ) -> None:
     people = policy(rows, unit)
-    event = plan((query,), people, epsilon=epsilon)[0]
+    event = plan((query,), people, loss=RequestedLoss(epsilon))[0]
     stored = stored_result(query, event, lambda: data.draw(numbers))
     read = mechanism_for(query).read(query, people, event, stored, confidence=confidence)
     assert (read.low <= read.values).all()

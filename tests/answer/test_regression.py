@@ -105,7 +105,7 @@ def test_price_equals_the_requested_loss(method: Any, unit: str) -> None:
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(5)):
         event = Regressions().event(regression("y ~ x + z", method=method), policy(UNITS[unit]), epsilon=epsilon)
         assert isinstance(event, KNorm if method == "k-norm" else Together)
-        assert epsilon * Fraction(999, 1000) < event.price.value <= epsilon * Fraction(1000001, 1000000)
+        assert epsilon * Fraction(999, 1000) < event.price.pure.value <= epsilon * Fraction(1000001, 1000000)
 
 
 def line(count: int, seed: int = 3) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
-from tidegate.answer.spending import resolve_loss
+from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Category, Dataset, Integer, Loss, Policy
 
@@ -41,7 +41,7 @@ QUERIES = (
 
 def charge_body(queries: tuple[Query, ...], epsilon: Fraction, policy: Policy = POLICY) -> dict[str, Any]:
     """Return the body of a charge, as the ledger returns it."""
-    events = plan(queries, policy, epsilon=epsilon)
+    events = plan(queries, policy, loss=RequestedLoss(epsilon))
     event = Together(events) if len(events) > 1 else events[0]
     question = {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
     body: dict[str, Any] = json.loads(canonical({"question": question, "event": event.to_dict()}))
@@ -61,7 +61,7 @@ def test_repeated_query_has_the_same_identity_and_noise(queries: list[Query], ep
     body = charge_body(tuple(queries), epsilon)
     again = asked_again(body, POLICY)
     assert again is not None
-    assert charge_body(again.queries, again.epsilon.value) == body
+    assert charge_body(again.queries, again.loss.value) == body
 
 
 def test_short_loss_is_recovered_in_its_short_form() -> None:
@@ -105,7 +105,7 @@ def test_synthesis_is_not_repeated_as_a_query() -> None:
 @pytest.mark.parametrize("query", [tg.count(), tg.count().by("town"), tg.sum("age")], ids=Query.says)
 def test_request_by_error_is_planned_within_that_error(query: Query, error: float) -> None:
     loss = resolve_loss((query,), POLICY, error=error)
-    (event,) = plan((query,), POLICY, epsilon=loss)
+    (event,) = plan((query,), POLICY, loss=loss)
     expected_error = mechanism_for(query).error(query, POLICY, event, confidence=0.95)
     assert expected_error is not None
     assert expected_error <= error

@@ -16,6 +16,7 @@ from tidegate.answer import sum as total
 from tidegate.answer.derive import Derived
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.noise import SeededBits
 from tidegate.session import Session
 
@@ -52,14 +53,16 @@ def test_result_matches_the_ledger_and_the_charged_event(open_session: Callable[
         stored = session.ledger.asked_before(session.policy, question=entries["charge"].content()["question"]).stored  # type: ignore[union-attr]
         assert stored == {"parts": [data["result"]]}
         assert data["event"] == entries["charge"].content()["event"]
-        assert data["cost"] == entries["charge"].amount == str(event_from_dict(data["event"]).price)
+        assert data["cost"] == entries["charge"].amount == str(event_from_dict(data["event"]).price.pure)
         assert list(data["result"]) == [KEYS.get(query.statistic, "moments")]
 
 
 @pytest.mark.parametrize("query", NOISY, ids=lambda query: query.says())
 def test_result_contains_no_exact_number(open_session: Callable[..., Session], query: Query) -> None:
     with open_session(epsilon="1") as session:
-        [event] = plan([query], session.policy, epsilon=Fraction(1, 10**7))  # noise of many millions in every number
+        [event] = plan(
+            [query], session.policy, loss=RequestedLoss(Fraction(1, 10**7))
+        )  # noise of many millions in every number
         mechanism = mechanism_for(query)
         computed = mechanism.exact(query, session.table)
         exact = list(integers(computed.numbers))
@@ -89,7 +92,7 @@ def test_results_survive_json(open_session: Callable[..., Session]) -> None:
         several = session.answer(queries, epsilon=5)
         copy = Answers.from_dict(again(several.to_dict()), session.policy)
         assert (copy.to_dict(), str(copy), copy.cost) == (several.to_dict(), str(several), several.cost)
-        assert Together(tuple(answer.event for answer in copy)).price == several.cost
+        assert Together(tuple(answer.event for answer in copy)).price.pure == several.cost
         for first, second in zip(several, copy, strict=True):
             assert (second.query, second.event, second.stored) == (first.query, first.event, first.stored)
             assert second._repr_html_() == first._repr_html_()

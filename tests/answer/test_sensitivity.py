@@ -62,7 +62,7 @@ def test_one_row_moves_an_answer_by_no_more_than_its_price(query: Query, data: A
     rows = [(f"p{n}", *data.draw(cells)) for n in range(4)]
     other = [*rows[:-1], ("p9", *data.draw(cells))]
     outputs = Outputs((query,), policy(EachRow()), COLUMNS, Fraction(1))
-    assert log_ratio(outputs, rows, other) <= float(Together(outputs.events).price) + 1e-9
+    assert log_ratio(outputs, rows, other) <= float(Together(outputs.events).price.pure) + 1e-9
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
@@ -73,11 +73,11 @@ def test_one_person_moves_an_answer_by_no_more_than_its_price(query: Query, data
     own = [("me", *row) for row in data.draw(st.lists(cells, max_size=4))]
     another = [("you", *row) for row in data.draw(st.lists(cells, max_size=4))]
     outputs = Outputs((query,), policy(EachPerson("who", 2)), COLUMNS, Fraction(1))
-    assert log_ratio(outputs, [*others, *own], [*others, *another]) <= float(Together(outputs.events).price) + 1e-9
+    assert log_ratio(outputs, [*others, *own], [*others, *another]) <= float(Together(outputs.events).price.pure) + 1e-9
 
 
 def test_missing_bound_of_a_person_is_detected() -> None:
     """Planted fault: a person with four rows is counted as if each row were another person."""
     outputs = Outputs((count().by("g"),), policy(EachRow()), COLUMNS, Fraction(1))
     before, after = [("me", 0.0, "a")] * 4, [("you", 0.0, "b")] * 4
-    assert log_ratio(outputs, before, after) > float(Together(outputs.events).price)
+    assert log_ratio(outputs, before, after) > float(Together(outputs.events).price.pure)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tidegate.accounting import Amount
 from tidegate.answer import Answers, Query, count, histogram, max, mean, median, quantile, std, sum, variance
 from tidegate.answer.run import plan
-from tidegate.answer.spending import error_of, resolve_loss
+from tidegate.answer.spending import RequestedLoss, error_of, resolve_loss
 from tidegate.errors import BudgetExceeded, Infeasible, KeyReused, SourceMissing, UnknownColumn, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Policy
 from tidegate.policy.predicates import col
@@ -63,14 +63,14 @@ def test_larger_rho_never_adds_noise(query: Query, first, second) -> None:
     people = policy(rho="0.9")
     low, high = sorted((first, second))
     losses = [resolve_loss((query,), people, rho=rho) for rho in (low, high)]
-    assert losses[0] <= losses[1]
+    assert losses[0].amount <= losses[1].amount
     errors = [error_of(query, people, loss, 0.95) for loss in losses]
     assert errors[0] is None or errors[0] >= errors[1]
 
 
 @given(query=st.sampled_from(QUERIES), epsilon=st.fractions("1/10000", 20))
 def test_price_is_at_most_the_requested_loss_and_close_to_it(query: Query, epsilon) -> None:
-    price = plan((query,), policy(), epsilon=epsilon)[0].price.value
+    price = plan((query,), policy(), loss=RequestedLoss(epsilon))[0].price.pure.value
     assert epsilon * Fraction(1999, 2000) <= price <= epsilon
 
 
@@ -82,7 +82,7 @@ def test_error_costs_just_enough(open_session: OpenSession, query: Query, error:
     people = policy()
     loss = resolve_loss((query,), people, error=error)
     assert (error_of(query, people, loss, 0.95) or 0) <= error
-    assert (error_of(query, people, loss * 9 / 10, 0.95) or 0) > error * 0.9
+    assert (error_of(query, people, RequestedLoss(loss.amount * 9 / 10), 0.95) or 0) > error * 0.9
 
 
 def test_repeated_query_is_free_and_has_the_same_answer(open_session: OpenSession) -> None:
@@ -221,7 +221,7 @@ def policy_with_prior(prior: Any, values: int) -> Policy:
 )
 def test_tight_calibration_keeps_rho_against_the_policys_prior(prior: Any, rho: str, charge: float) -> None:
     policy = policy_with_prior(prior, len(prior))
-    epsilon = resolve_loss((sum("grade"),), policy, rho=rho, calibration="tight")
+    epsilon = resolve_loss((sum("grade"),), policy, rho=rho, calibration="tight").amount
     assert float(epsilon) == pytest.approx(charge, abs=1e-6)
     scale = (len(prior) - 1) / float(epsilon)
     assert worst_risk(range(len(prior)), scale=scale, prior=[float(p) for p in prior]) <= float(Fraction(rho))

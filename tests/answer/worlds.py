@@ -22,6 +22,7 @@ from tidegate.answer.mechanisms.ranks import Ranks
 from tidegate.answer.mechanisms.sums import Sums
 from tidegate.answer.request import Query
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.policy import Policy
 
 Row = tuple[Any, ...]
@@ -37,7 +38,7 @@ class Outputs:
 
     def __init__(self, queries: tuple[Query, ...], policy: Policy, columns: Sequence[str], epsilon: Fraction) -> None:
         self.queries, self.policy, self.columns = queries, policy, columns
-        self.events = plan(queries, policy, epsilon=epsilon)
+        self.events = plan(queries, policy, loss=RequestedLoss(epsilon))
         self.cache: dict[tuple[Row, ...], Any] = {}
 
     def log_densities(self, worlds: list[tuple[Row, ...]]) -> list[np.ndarray]:

@@ -18,6 +18,7 @@ from tidegate.accounting import DiscreteLaplace, Moments
 from tidegate.answer import Query, count, histogram, mean, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.policy import Category, Dataset, EachRow, Integer, Loss, Policy
 from tidegate.policy.predicates import col
 
@@ -65,7 +66,7 @@ def numbers(stored: Any, draws: int) -> np.ndarray:
 
 def proven_loss(query: Query, drawn: Charged, epsilon: Fraction, questions: int = 1) -> float:
     """Return the loss that DRAWS answers of two neighboring tables prove, on the event that distinguishes them best."""
-    mechanism, event = mechanism_for(query), plan((query,), POLICY, epsilon=epsilon)[0]
+    mechanism, event = mechanism_for(query), plan((query,), POLICY, loss=RequestedLoss(epsilon))[0]
     source, samples, truths = bits(f"{query.says()} {drawn.__name__}"), [], []
     for rows in (HERE, THERE):
         exact = mechanism.exact(query, ReferenceTable(POLICY, rows))
@@ -111,7 +112,7 @@ def test_float_noise_distinguishes_tables_and_integer_noise_does_not() -> None:
     near = [zero - 1, np.nextafter(zero - 1, -9), np.nextafter(zero - 1, 9)]
     impossible = ~np.any([1 + noise == zero for noise in near], axis=0)  # no double noise makes that of a count of 1
     assert np.mean(impossible) > 0.1
-    mechanism, event = mechanism_for(sum("x")), plan((sum("x"),), POLICY, epsilon=Fraction(1))[0]
+    mechanism, event = mechanism_for(sum("x")), plan((sum("x"),), POLICY, loss=RequestedLoss(Fraction(1)))[0]
     for rows in (HERE, THERE):
         exact = mechanism.exact(sum("x"), ReferenceTable(POLICY, rows))
         drawn = numbers(mechanism.perturb(exact, event, bits=bits("whole"), size=DRAWS), DRAWS)
@@ -126,7 +127,7 @@ def test_float_noise_distinguishes_tables_and_integer_noise_does_not() -> None:
 def test_intervals_have_at_least_the_stated_coverage(query: Query) -> None:
     big = [{"x": (7 * n) % 4, "g": "ab"[n % 2]} for n in range(400)]
     policy = Policy(Dataset("d", rows=400), POLICY.attributes, None, Loss(100))
-    mechanism, event = mechanism_for(query), plan((query,), policy, epsilon=Fraction(1))[0]
+    mechanism, event = mechanism_for(query), plan((query,), policy, loss=RequestedLoss(Fraction(1)))[0]
     exact = mechanism.exact(query, ReferenceTable(policy, big))
     hardly = mechanism.perturb(exact, _scaled(event, Fraction(1, 10**9)), bits=bits("truth"))
     truth = mechanism.read(query, policy, event, hardly, confidence=0.9).values

@@ -1,4 +1,4 @@
-"""Three small data sets with their policies in files."""
+"""Three small data sets with their policies in files, and one under the average guarantee."""
 
 from __future__ import annotations
 
@@ -69,6 +69,36 @@ basket = { kind = "items", vocabulary = ["milk", "bread", "tea"] }
 questions.age  = { attribute = "age", operator = "square-wave", epsilon = 2.0 }
 questions.town = { attribute = "town", operator = "unary", epsilon = 2.0 }
 """
+
+INCOMES_POLICY = f"""\
+version = 2
+
+[dataset]
+name   = "incomes"
+source = "incomes.csv"
+unit   = "row"
+rows   = {PEOPLE}
+
+[attributes]
+age    = {{ kind = "integer", from = 18, to = 90, bins = [30, 45, 60, 75], missing = "lowest" }}
+income = {{ kind = "integer", from = 0, to = 1_000_000, bins = [20_000, 50_000, 100_000], missing = "lowest" }}
+town   = {{ kind = "category", values = ["Aby", "Berg", "Ceder", "Dal"], missing = "value" }}
+
+[promise.identification]
+rho       = 0.05
+worlds    = "values"
+guarantee = "average"
+protect   = ["age", "income"]
+within    = {{ income = 5_000 }}
+"""
+
+
+def write_average_sample(folder: Path) -> list[str]:
+    """Write a data set under the average guarantee; return the path of its policy."""
+    people = (f"{18 + n * 7 % 73},{n * 7919 % 120_000},{TOWNS[n * n % 4]}" for n in range(PEOPLE))
+    _write(folder / "incomes.csv", "age,income,town", people)
+    (folder / "incomes.toml").write_text(INCOMES_POLICY, "utf-8")
+    return [str(folder / "incomes.toml")]
 
 
 def write_samples(folder: Path) -> list[str]:

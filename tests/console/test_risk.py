@@ -38,7 +38,7 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, sign_in: SignIn)
     tab = sign_in(console, ANALYST, PAGE)
     tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
     assert "among 68" in tab.locator("#promise .explain").first.inner_text()
-    assert float(tab.locator("#epsilon").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
+    assert float(tab.locator("#loss").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
     result = ask(console, "GET", "/risk/meaning?rho=0.015&worlds=99")
     assert tab.locator("#meaning li").all_inner_texts() == result["says"]
 
@@ -47,7 +47,7 @@ def test_rho_and_epsilon_update_each_other(console: Console, sign_in: SignIn) ->
     tab = sign_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
     with tab.expect_response("**/risk/meaning?*"):
-        tab.locator("#epsilon").fill("1")
+        tab.locator("#loss").fill("1")
     tab.locator("#verdict", has_text="A total loss of epsilon 1 limits").wait_for()
     result = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
     assert float(tab.locator("#rho").input_value()) == pytest.approx(float(result["rho"]), rel=1e-3)
@@ -57,7 +57,7 @@ def test_rho_and_epsilon_update_each_other(console: Console, sign_in: SignIn) ->
         tab.locator("#rho-slider").press("End")
     tab.locator("#verdict", has_text="allows a total loss").wait_for()
     assert float(tab.locator("#rho").input_value()) > lower
-    assert float(tab.locator("#epsilon").input_value()) > 1
+    assert float(tab.locator("#loss").input_value()) > 1
 
 
 def test_impossible_promise_is_refused_with_a_reason(console: Console, sign_in: SignIn) -> None:
@@ -77,7 +77,7 @@ def test_selected_attribute_sets_its_promised_rho(console: Console, sign_in: Sig
     tab.get_by_label("Attribute").select_option(label="people: person (promised)")
     tab.locator("#verdict", has_text="59,401").wait_for(timeout=SLOW)
     account = console.datasets["people"].session.account
-    assert float(tab.locator("#epsilon").input_value()) == pytest.approx(float(account.ceiling.value), rel=1e-3)
+    assert float(tab.locator("#loss").input_value()) == pytest.approx(float(account.ceiling.value), rel=1e-3)
     assert "soldiers" not in tab.locator("#universe").inner_text(), "an analyst of people sees people"
 
 
@@ -142,6 +142,8 @@ def test_adviser_recommends_an_operator(console: Console, sign_in: SignIn) -> No
 CALCULATIONS: list[dict[str, Any]] = [
     {"conversion": {"worlds": 99, "rho": 0.1}},
     {"conversion": {"worlds": "59401", "epsilon": "1"}},
+    {"conversion": {"worlds": 99, "rho": 0.05, "guarantee": "average"}},
+    {"conversion": {"worlds": "1000001", "z": "0.1734", "within": 5000}},
     {"operators": [{"operator": "square-wave", "values": 9, "parameters": {"epsilon": "2"}}]},
     {
         "operators": [
@@ -166,9 +168,19 @@ def test_code_snippet_of_a_calculation_runs(console: Console, calculation: dict[
         assert result.exit_code == 0, result.output
 
 
-def test_command_line_equals_the_api(console: Console) -> None:
-    result = ask(console, "GET", "/risk/conversion?worlds=99&rho=0.1")
-    command = ask(console, "POST", "/risk/code", json={"conversion": {"worlds": 99, "rho": 0.1}})["Command line"]
+@pytest.mark.parametrize(
+    "conversion",
+    [
+        {"worlds": "99", "rho": "0.1"},
+        {"worlds": "99", "rho": "0.1", "guarantee": "average"},
+        {"worlds": "1000001", "rho": "0.05", "within": 5000},
+        {"worlds": "1000001", "z": "0.1", "within": 9000},
+    ],
+    ids=str,
+)
+def test_command_line_equals_the_api(console: Console, conversion: dict[str, Any]) -> None:
+    result = ask(console, "GET", "/risk/conversion", params=conversion)
+    command = ask(console, "POST", "/risk/code", json={"conversion": conversion})["Command line"]
     assert result["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
 
 
@@ -177,6 +189,7 @@ def test_command_line_equals_the_api(console: Console) -> None:
     [
         {},
         {"conversion": {"worlds": 9}},
+        {"conversion": {"worlds": 9, "epsilon": 1, "z": 1}},
         {"conversion": {"worlds": 9, "rho": 0.2}, "advice": {"values": 4, "clients": 9, "epsilon": 1}},
         {"baskets": {"operator": "mask", "size": 3}},
         {"baskets": {"operator": "select-a-size", "keep": 0.5, "insert": 0.1}},

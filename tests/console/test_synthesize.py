@@ -266,6 +266,7 @@ def test_finished_job_has_a_fixed_duration(console: Console) -> None:
     ("options", "said"),
     [
         ({"epsilon": "1.0"}, "1 table, epsilon 1"),
+        ({"share": "0.5", "tables": 2}, "2 tables, 0.5 of the total budget"),
         ({"rho": "0.01", "tables": 1}, "1 table, identification by it alone at most 0.01"),
         (
             {"epsilon": "1/3", "tables": 2, "rows": 5000, "model": "copula", "columns": ["age", "sex"], "seed": 0},

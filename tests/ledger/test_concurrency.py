@@ -44,7 +44,7 @@ def test_64_threads_spend_the_whole_budget_and_no_more(ledger: Ledger) -> None:
                 return
 
     at_once(spend, threads=64)
-    assert_exhausted(ledger, event_of_price(PRICE).price, reported)
+    assert_exhausted(ledger, event_of_price(PRICE).price.pure, reported)
 
 
 def test_64_threads_that_race_for_the_last_charge_get_it_once(ledger: Ledger) -> None:
@@ -78,7 +78,9 @@ def test_concurrent_accounts_share_only_the_chain(ledger: Ledger) -> None:
 
     at_once(spend, threads=24)
     spent = verify_clean(ledger).spent
-    assert [spent[policy.dataset.name] for policy in policies] == [Amount(event_of_price(PRICE).price.grains * 24)] * 3
+    assert [spent[policy.dataset.name] for policy in policies] == [
+        Amount(event_of_price(PRICE).price.pure.grains * 24)
+    ] * 3
 
 
 @pytest.mark.parametrize("keys", ["one key", "a key each", "no key"])
@@ -116,7 +118,9 @@ def test_8_processes_on_one_new_ledger_never_overspend(ledger_url: str) -> None:
     assert sum(bool(numbers) for numbers in spent) > 1, "the processes did not overlap, so nothing was tested"
     ledger = Ledger(ledger_url)
     (number,) = {number for number, _ in shared}
-    assert_exhausted(ledger, event_of_price(PRICE).price, [number, *(entry for numbers in spent for entry in numbers)])
+    assert_exhausted(
+        ledger, event_of_price(PRICE).price.pure, [number, *(entry for numbers in spent for entry in numbers)]
+    )
     (stored,) = ledger.payloads().values()
     assert [result for _, result in shared] == [json.loads(stored)] * 8
     ledger.close()
@@ -137,4 +141,4 @@ def test_forked_child_and_parent_continue_with_the_same_ledger(ledger: Ledger) -
         charge(ledger, policy, f"parent/{turn}", PRICE)
     assert os.waitpid(child, 0)[1] == 0
     assert len(charges(ledger)) == 40
-    assert verify_clean(ledger).spent["people"] == Amount(event_of_price(PRICE).price.grains * 40)
+    assert verify_clean(ledger).spent["people"] == Amount(event_of_price(PRICE).price.pure.grains * 40)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -352,7 +353,7 @@ def test_earlier_ledger_is_adopted_and_its_exports_and_heads_still_verify(older:
     assert verdict.problems == []
     assert not any("not covered by an entry" in note for note in verdict.notes)
     assert ledger.spent_by("people", "ann") == Amount.up("0.1")
-    charge(ledger, POLICY, "more", "0.1", who="ann")
+    charge(ledger, replace(POLICY, version=1), "more", "0.1", who="ann")
     assert ledger.spent_by("people", "ann") == Amount.up("0.2")
     ledger.close()
     again = Ledger(str(older))

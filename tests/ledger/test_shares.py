@@ -82,9 +82,9 @@ def test_session_applies_a_share_to_answers_and_tables(ledger_url: str) -> None:
 
     table = pa.table({"person": list(range(1000)), "age": [20 + n % 40 for n in range(1000)], "sex": ["f", "m"] * 500})
     with tg.open(people_policy(), table=table, ledger=ledger_url) as session:
-        session.answer(tg.count().by("sex"), epsilon="0.2", user="ana", share=SHARE)
+        session.answer(tg.count().by("sex"), epsilon="0.2", user="ana", budget_share=SHARE)
         with pytest.raises(BudgetExceeded, match="share"):
-            session.answer(tg.mean("age"), epsilon="0.06", user="ana", share=SHARE)
+            session.answer(tg.mean("age"), epsilon="0.06", user="ana", budget_share=SHARE)
         with pytest.raises(BudgetExceeded, match="share"):
-            session.synthesize(epsilon="0.06", user="ana", share=SHARE)
+            session.synthesize(epsilon="0.06", user="ana", budget_share=SHARE)
         assert str(session.account.spent) == "0.2"

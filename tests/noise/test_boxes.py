@@ -44,7 +44,7 @@ def test_no_change_within_the_bounds_loses_more_than_the_price(
             there = tuple(a + b for a, b in zip(z, move, strict=True))
             worst = max(worst, (box_of(there, bounds, steps) - box_of(z, bounds, steps)) / scale)
     assert worst == steps / scale
-    assert KNorm(bounds, steps, scale).price.value >= worst
+    assert KNorm(bounds, steps, scale).price.pure.value >= worst
 
 
 def test_missing_geometric_number_is_detected() -> None:
@@ -105,7 +105,7 @@ def test_mean_norm_matches_the_continuous_mechanism(bounds: tuple[int, ...], eps
 def test_event_survives_serialization_and_keeps_its_price() -> None:
     event = KNorm((3, 4), 16, Fraction(64))
     assert event_from_dict(event.to_dict()) == event
-    assert event.price.value == Fraction(1, 4)
+    assert event.price.pure.value == Fraction(1, 4)
     for wrong in (((), 1, Fraction(1)), ((0,), 1, Fraction(1)), ((1,), 0, Fraction(1)), ((1,), 1, Fraction(0))):
         with pytest.raises(ValueError, match="at least 1"):
             KNorm(*wrong)

@@ -13,11 +13,11 @@ import numpy as np
 
 from tidegate.accounting import DiscreteLaplace, Moments, Together, event_from_dict
 from tidegate.answer.derive import Derived
-from tidegate.answer.fold import sum_quantile
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import axes_of
 from tidegate.answer.request import Query
 from tidegate.ledger import Ledger
+from tidegate.noise.laplace import sum_quantile
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import holds
 from tidegate.tables import Axis

@@ -15,6 +15,7 @@ from support.service import QUIET, TOWNS, RunningService, policy, run_service
 
 import tidegate as tg
 from tidegate.answer.query_json import query_from_dict, query_to_dict
+from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import Unsupported
 from tidegate.service.quotes import Quote, quote_secret
 
@@ -222,7 +223,7 @@ def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> N
     body, _, signature = text.partition(".")
     content = json.loads(base64.urlsafe_b64decode(body + "=="))
     cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
-    foreign = Quote.of((tg.count(),), policy(), epsilon=Fraction(1)).sign(b"another secret")
+    foreign = Quote.of((tg.count(),), policy(), loss=RequestedLoss(Fraction(1))).sign(b"another secret")
     for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
         response = fresh_service.post("/data/people/answers", {"quote": wrong}, "analyst")
         assert response.status_code == 422, wrong
@@ -232,11 +233,11 @@ def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> N
 def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -> None:
     secret = quote_secret(fresh_service.app.state.record_secret)
     queries, current = (tg.count(),), fresh_service.datasets["people"].policy
-    fresh = Quote.of(queries, current, epsilon=Fraction(1))
-    old = Quote.of(queries, current, epsilon=Fraction(1), now=time.time() - 16 * 60)
+    fresh = Quote.of(queries, current, loss=RequestedLoss(Fraction(1)))
+    old = Quote.of(queries, current, loss=RequestedLoss(Fraction(1)), now=time.time() - 16 * 60)
     stale = {
         "expired": old,
-        "another data set": Quote.of(queries, policy("others"), epsilon=Fraction(1)),
+        "another data set": Quote.of(queries, policy("others"), loss=RequestedLoss(Fraction(1))),
         "another policy": replace(fresh, policy="0" * 64),
         "another price": replace(fresh, price="0.5"),
         "another event": replace(fresh, event="0" * 64),

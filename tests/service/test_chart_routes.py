@@ -84,7 +84,9 @@ def test_risk_routes_return_charts(shared_service: RunningService) -> None:
     content = shared_service.get("/risk/conversion?worlds=99&rho=0.1").json()
     drawn = shared_service.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == content
-    assert checked_charts(drawn, "curve")["curve"]["title"].startswith("Among 99 possible values, a loss of 2.3")
+    assert checked_charts(drawn, "curve", "errors")["curve"]["title"].startswith(
+        "Among 99 possible values, a loss of 2.3"
+    )
     operators = [
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from console.samples import write_samples
+from console.samples import write_average_sample, write_samples
 from support.browser import Visit
 
 from tidegate.ledger.tokens import Tokens
@@ -41,14 +41,19 @@ class Console:
 
 
 @contextmanager
-def console_in(folder: Path) -> Iterator[Console]:
-    """Write the samples, serve them, make the tokens."""
-    settings = Settings(tuple(write_samples(folder)), str(folder / "all.ledger"), **OPEN)
+def console_in(folder: Path, *, average: bool = False) -> Iterator[Console]:
+    """Write the samples, serve them, make the tokens. With `average`, also serve a data set under the average guarantee.
+
+    The analyst is then one of that data set.
+    """
+    policies = [*write_samples(folder), *(write_average_sample(folder) if average else [])]
+    settings = Settings(tuple(policies), str(folder / "all.ledger"), **OPEN)
     datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     token_store = Tokens(datasets.ledger.store)
+    theirs = {"dataset": "incomes", "share": "0.05"} if average else {"dataset": "people", "share": "1.5"}
     tokens = {
         OWNER: make_token(token_store, role=OWNER, name="olga")[0],
-        ANALYST: make_token(token_store, role=ANALYST, name="ana", dataset="people", share="1.5")[0],
+        ANALYST: make_token(token_store, role=ANALYST, name="ana", **theirs)[0],
         RESPONDENT: make_token(token_store, role=RESPONDENT, name="rosa", dataset="soldiers", record=RECORD)[0],
     }
     app = create_app(settings, datasets)

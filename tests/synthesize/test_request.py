@@ -22,7 +22,7 @@ from tidegate.synthesize.request import resolve_request
 @given(st.fractions(Fraction(1, 10**6), 10), st.integers(1, 50))
 def test_event_costs_epsilon_per_table_and_survives_json(epsilon: Fraction, times: int) -> None:
     event = Filtered(epsilon, times)
-    assert event.price == Amount.up(epsilon * times)
+    assert event.price.pure == Amount.up(epsilon * times)
     assert event_from_dict(event.to_dict()) == event
 
 
@@ -35,12 +35,12 @@ def test_empty_event_is_refused(wrong: dict[str, Any]) -> None:
 @given(st.decimals("0.0001", "3", places=5), st.integers(1, 9))
 def test_charge_never_exceeds_the_requested_epsilon(epsilon: Any, tables: int) -> None:
     request = resolve_request(policy(), epsilon=epsilon, tables=tables)
-    assert request.event.price.value <= Fraction(epsilon) * tables
+    assert request.event.price.pure.value <= Fraction(epsilon) * tables
 
 
 def test_rho_covers_all_tables_together() -> None:
     request = resolve_request(policy(rho="0.1"), rho="0.05", tables=3)
-    spent = request.event.price
+    spent = request.event.price.pure
     target = budget_of(policy(rho="0.1")).targets[0]
     assert float(target.identification(spent)) == pytest.approx(0.05, abs=1e-12)
     assert target.identification(spent) <= 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tables.conftest import EACH_ROW, POLICIES, rows
 
 from tidegate.answer import count, histogram, mean, median, std, sum
 from tidegate.answer.run import answer
+from tidegate.answer.spending import RequestedLoss
 from tidegate.ledger import Ledger
 from tidegate.noise import SeededBits
 from tidegate.policy import Loss, Policy
@@ -34,7 +36,14 @@ ASKED = (
 def test_every_engine_gives_the_same_answers(on_engine: Callable[[Policy], Table], unit: str, tmp_path: Path) -> None:
     policy = replace(POLICIES[unit], loss=Loss(10**12))
     answers = [
-        answer(ASKED, policy, source, Ledger(str(tmp_path / f"{name}.ledger")), epsilon=10**11, bits=SeededBits(1))
+        answer(
+            ASKED,
+            policy,
+            source,
+            Ledger(str(tmp_path / f"{name}.ledger")),
+            loss=RequestedLoss(Fraction(10**11)),
+            bits=SeededBits(1),
+        )
         for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: ReferenceTable(policy, rows())))
     ]
     for here, there in zip(*answers, strict=True):

@@ -1,4 +1,4 @@
-"""Amounts of loss that add up exactly: whole numbers of grains of epsilon 1e-30 each.
+"""Amounts of loss that add up exactly: whole numbers of grains of 1e-30 each, and prices in three units.
 
 Floats can lose a small charge (0.1 + 1e-20 == 0.1); whole numbers cannot. Charges are rounded up to a grain and limits are
 rounded down, so that rounding never weakens a promise, and the smallest charge is one grain.
@@ -7,6 +7,7 @@ rounded down, so that rounding never weakens a promise, and the smallest charge 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
@@ -86,3 +87,49 @@ class Amount:
 
 
 ZERO = Amount(0)
+
+
+@dataclass(frozen=True)
+class Price:
+    """The cost of an event, or a sum of costs, in three units that each add up.
+
+    pure: The largest logarithm of a ratio of probabilities (epsilon). None: unbounded.
+    zcdp: The largest Renyi divergence of any order alpha between two neighboring data sets, divided by alpha:
+        zero-concentrated differential privacy.
+    z: The same between each possible data set and one fixed reference distribution: the average loss, at most zcdp.
+    """
+
+    pure: Amount | None
+    zcdp: Amount
+    z: Amount
+
+    @classmethod
+    def up(cls, pure: Fraction | None, zcdp: Fraction, z: Fraction) -> Price:
+        """Return the smallest price not below the exact losses."""
+        return cls(Amount.up(pure) if pure is not None else None, Amount.up(zcdp), Amount.up(z))
+
+    def __add__(self, other: Price) -> Price:
+        pure = None if self.pure is None or other.pure is None else self.pure + other.pure
+        return Price(pure, self.zcdp + other.zcdp, self.z + other.z)
+
+    def minus(self, other: Price) -> Price:
+        """Return the difference, at least zero; an unbounded loss stays unbounded."""
+        pure = None if self.pure is None or other.pure is None else self.pure.minus(other.pure)
+        return Price(pure, self.zcdp.minus(other.zcdp), self.z.minus(other.z))
+
+    def __bool__(self) -> bool:
+        return self.pure is None or bool(self.pure) or bool(self.zcdp) or bool(self.z)
+
+    def to_dict(self) -> dict[str, str | None]:
+        """Return the exact amounts as text; null means unbounded."""
+        return {"pure": None if self.pure is None else str(self.pure), "zcdp": str(self.zcdp), "z": str(self.z)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, str | None]) -> Price:
+        """Return the price that `to_dict` wrote."""
+        pure = content["pure"]
+        parsed = None if pure is None else Amount.parse(pure)
+        return cls(parsed, Amount.parse(content["zcdp"] or ""), Amount.parse(content["z"] or ""))
+
+
+FREE = Price(ZERO, ZERO, ZERO)

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting.amount import Amount
-from tidegate.accounting.budget import Target, budget_of
+from tidegate.accounting.average import average_yes_no, epsilon_at_delta
+from tidegate.accounting.budget import SHORT, Budget, Target, budget_of
 from tidegate.accounting.identification import yes_no_certainty
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
@@ -38,7 +39,8 @@ def explain(policy: Policy) -> list[Finding]:
     """Return an explanation of every promise; problems are marked."""
     budget = budget_of(policy)
     findings = [Finding(policy.dataset.name, _describe_unit(policy))]
-    findings += [_target(target) for target in budget.targets]
+    findings += [_target(target, _window(policy, target)) for target in budget.targets]
+    findings += _guarantee(policy, budget)
     findings += [
         Finding(name, f'"{name}" {attribute.too_large}', "Declare a coarser step or narrower bounds.", problem=True)
         for name, attribute in policy.attributes.items()
@@ -67,14 +69,47 @@ def explain(policy: Policy) -> list[Finding]:
             )
         )
     elif not any(finding.problem for finding in findings):
-        findings.append(
-            Finding(
-                "together",
-                f"All answers and synthetic tables can lose epsilon {budget.ceiling.say()} in total.",
-            )
-        )
-        findings.append(_yes_no(budget.ceiling))
+        findings.append(Finding("together", _together(budget)))
+        findings.append(_yes_no(budget))
     return findings
+
+
+def _together(budget: Budget) -> str:
+    limits = budget.ceilings
+    text = f"All answers and synthetic tables can lose {SHORT[budget.unit]} {budget.ceiling.say()} in total."
+    if limits.pure is not None and limits.z is not None:
+        return (
+            f"{text} Their Z can be {limits.z.say()}; answers get noise with a pure loss, because epsilon is limited."
+        )
+    if limits.z is None:
+        return text
+    worst = epsilon_at_delta(Amount(4 * limits.z.grains))
+    return (
+        f"{text} That is at most epsilon {say(worst)} with delta = 1e-6 of differential privacy, and no pure epsilon."
+    )
+
+
+def _guarantee(policy: Policy, budget: Budget) -> list[Finding]:
+    """Return what the average guarantee says, and its four limits."""
+    if budget.guarantee != "average" or not all(target.feasible for target in budget.targets):
+        return []
+    target = min(budget.targets, key=lambda target: target.limit)
+    rho = say(target.rho)
+    tail = (target.rho - target.random_guess) / (Fraction(1, 2) - target.random_guess)
+    exceeds = (
+        f" It is above 1/2 with probability at most {say(Fraction(math.ceil(tail * 10_000), 10_000))}."
+        if target.rho < Fraction(1, 2)
+        else ""
+    )
+    return [
+        Finding(
+            "guarantee",
+            f"On average: the probability, over the values that are possible and the noise, that the best guess about a person after "
+            f"all answers is right is at most {rho}. A single response can make a guess more certain than that.{exceeds} The person "
+            "must be chosen before the answers: an adversary who picks the person about whom the answers are clearest is not covered. "
+            "It allows more noise-free detail for many answers, and a larger epsilon, than the worst-case guarantee does.",
+        )
+    ]
 
 
 def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
@@ -99,33 +134,59 @@ def _describe_unit(policy: Policy) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _target(target: Target) -> Finding:
+def _window(policy: Policy, target: Target) -> str:
+    """Return the window of a target in its own unit: the value on either side, and whether it is a default."""
+    attribute = policy.attributes.get(target.name)
+    if not target.window or not isinstance(attribute, Numeric) or policy.identification is None:
+        return ""
+    default = "" if target.name in policy.identification.within else " (default)"
+    return f"{say(target.window * attribute.width)}{default}"
+
+
+def _target(target: Target, window: str = "") -> Finding:
     title = "identification of a person" if target.name == "person" else f"identification by {target.name}"
-    among = f"Among {say(target.worlds)} possibilities, a random guess is right with probability {say(target.random_guess, 4)}"
+    near = f", which counts as right to within {window}," if window else ""
+    among = f"Among {say(target.worlds)} possibilities, a random guess{near} is right with probability {say(target.random_guess, 4)}"
     try:
         target.refuse()
     except Infeasible as error:
         return Finding(title, error.what, error.do, problem=True)
+    average = target.guarantee == "average"
+    loss = f"{'Z' if average else 'epsilon'} {target.limit.say()}"
     return Finding(
         title,
-        f"At most {say(target.rho)}. {among}, so any larger rho can be promised. "
-        f"This one allows a total loss of epsilon {target.limit.say()}.",
+        f"At most {say(target.rho)}{' on average' if average else ''}. {among}, so any larger rho can be promised. "
+        f"This one allows a total loss of {loss}, and a yes/no question about one person can be answered with certainty up to "
+        f"{_certainty(_certainty_of(target))}.",
     )
 
 
-def _yes_no(ceiling: Amount) -> Finding:
+def _certainty_of(target: Target) -> float:
+    """Return the yes/no certainty at the limit of one target."""
+    return float(average_yes_no(target.limit) if target.guarantee == "average" else yes_no_certainty(target.limit))
+
+
+def _yes_no(budget: Budget) -> Finding:
     """Return the certainty that the whole budget allows for a question with two answers. rho does not limit it."""
-    certainty = float(yes_no_certainty(ceiling))
+    certainty = budget.yes_no_limit
+    average = ", on average over the noise" if budget.guarantee == "average" else ""
     says = (
         f"With the whole budget, an adversary who knows every other row can answer a yes/no question about one person, "
-        f"such as whether a value is above a threshold, with certainty up to {_certainty(certainty)}."
+        f"such as whether a value is above a threshold, with certainty up to {_certainty(certainty)}{average}."
     )
     if certainty <= CERTAIN:
         return Finding("yes/no certainty", says)
+    wide = [target for target in budget.targets if target.name != "person"]
+    window = (
+        f"Set a wider `within` for {max(wide, key=lambda target: target.limit).name}, so that a close guess counts as right; or "
+        if wide
+        else ""
+    )
+    rest = "promise a smaller rho, or add [promise.loss] with epsilon = 2.19 or less, which keeps it below 0.9."
     return Finding(
         "yes/no certainty",
         f"{says} rho limits the probability of naming one of many values, not this certainty.",
-        "Promise a smaller rho, or add [promise.loss] with epsilon = 2.19 or less, which keeps it below 0.9.",
+        f"{window}{rest}" if window else f"{rest[0].upper()}{rest[1:]}",
         warning=True,
     )
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from tidegate.accounting.amount import Amount
+from tidegate.accounting.amount import Price
+
+
+def pure_price(epsilon: Fraction) -> Price:
+    """Return the price of any mechanism with that pure loss."""
+    return Price.up(epsilon, epsilon**2 / 2, epsilon**2 / 8)
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,8 @@ class Moments:
         return self.rows * (self._change_loss() if self.always else max(self._presence_loss(), self._change_loss()))
 
     @property
-    def price(self) -> Amount:
-        return Amount.up(self.loss)
+    def price(self) -> Price:
+        return pure_price(self.loss)
 
     def _weights(self) -> tuple[Fraction, ...]:
         return tuple(1 / scale if scale is not None else Fraction(0) for scale in self.scales)

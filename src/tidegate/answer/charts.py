@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,7 +71,8 @@ def error_chart(preview: Preview) -> Chart | None:
     error = preview.error
     if not error:
         return None
-    scale = error / -math.log(1 - preview.confidence)  # the noise of one number has a (discrete) Laplace distribution
+    normal = preview.price.pure is None  # otherwise the noise of one number has a (discrete) Laplace distribution
+    scale = error / _quantile(preview.confidence, normal=normal)
     reach = np.linspace(-1.7 * error, 1.7 * error, 121)
     inside = np.unique([*np.linspace(-error, error, 80), 0.0])
     query = preview.expected[0].query
@@ -78,7 +80,7 @@ def error_chart(preview: Preview) -> Chart | None:
     often = f"{round(100 * preview.confidence, 1):g}%"
 
     def density(at: Any) -> tuple[float, ...]:
-        return numbers(np.exp(-np.abs(at) / scale))
+        return numbers(np.exp(-((at / scale) ** 2) / 2 if normal else -np.abs(at) / scale))
 
     return Chart(
         f"{sentence(query.says())} is within {number(error)}{unit} of the true value with {often} confidence",
@@ -88,9 +90,17 @@ def error_chart(preview: Preview) -> Chart | None:
         ),
         Axis(ticks=((-error, f"−{number(error)}"), (0.0, "true value"), (error, f"+{number(error)}"))),
         Axis(low=0, ticks=((0.0, ""),)),
-        Table(("confidence", "within"), tuple((f"{100 * share:g}%", -scale * math.log(1 - share)) for share in SHARES)),
+        Table(
+            ("confidence", "within"),
+            tuple((f"{100 * share:g}%", scale * _quantile(share, normal=normal)) for share in SHARES),
+        ),
         height=150,
     )
+
+
+def _quantile(share: float, *, normal: bool) -> float:
+    """Return how far a share of the noise reaches, in scales of a Laplace distribution or standard deviations of a normal one."""
+    return NormalDist().inv_cdf((1 + share) / 2) if normal else -math.log(1 - share)
 
 
 def html(answer: Answer) -> str:

@@ -3,7 +3,7 @@
 Every ordered pair of groups is one hypothesis ("A is not higher than B"). Holm's procedure decides all of them together, so
 that the chance of any false claim is at most 5%, in either direction and for any number of groups.
 
-count, histogram, sum     exact: the distribution of the difference of two independent discrete Laplace draws
+count, histogram, sum     exact: the distribution of the difference of two independent draws of the noise
 mean, variance, std       a bound: the intervals of both groups, each at half of the allowed error (a union bound)
 
 Guarantee:
@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.accounting import DiscreteLaplace, Event, Moments
-from tidegate.answer.mechanisms import mechanism_for
+from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, Event, GaussianMoments, Moments
+from tidegate.answer.mechanisms import read_stored
+from tidegate.answer.mechanisms.mechanism import noise_of, noises_of
 from tidegate.answer.mechanisms.sums import sum_unit
 from tidegate.answer.request import Query
 from tidegate.exact import say
-from tidegate.noise import difference_quantile
 from tidegate.noise.differences import ALLOWED, MOST_GROUPS, Ends, larger_ones
 from tidegate.policy import Policy
 
@@ -85,8 +85,8 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
     """Compare the groups of an answer; None if there is nothing to compare, or there are too many groups."""
     if not 2 <= len(labels) <= MOST_GROUPS or query.statistic == "regression":
         return None
-    half = _half(query, policy, event)
-    read = mechanism_for(query).read(query, policy, event, stored, confidence=1 - ALLOWED)
+    half = None if "estimates" in stored else _half(query, policy, event)  # estimates are correlated
+    read = read_stored(query, policy, event, stored, confidence=1 - ALLOWED)
     if read.low is None:
         return None
     noisy = np.asarray(read.noisy, np.float64).reshape(-1)
@@ -97,7 +97,7 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
         return apart - wide, apart + wide
 
     def bound(tail: float) -> Ends:
-        ends = mechanism_for(query).read(query, policy, event, stored, confidence=1 - tail / 2)
+        ends = read_stored(query, policy, event, stored, confidence=1 - tail / 2)
         low, high = (np.asarray(end, np.float64).reshape(-1) for end in (ends.low, ends.high))
         return low[:, None] - high[None, :], high[:, None] - low[None, :]
 
@@ -117,11 +117,12 @@ def compare(query: Query, policy: Policy, event: Event, stored: Any, *, labels: 
 
 def _half(query: Query, policy: Policy, event: Event) -> Callable[[float], float] | None:
     """Return the one-sided error of the difference of two noisy cells, if its distribution is known; otherwise None."""
-    if isinstance(event, DiscreteLaplace):
-        return lambda tail: float(difference_quantile(event.scale, tail))
-    if query.statistic == "sum" and isinstance(event, Moments) and event.scales[1] is not None:
-        scale, unit = event.scales[1], float(sum_unit(query, policy))
-        return lambda tail: unit * difference_quantile(scale, tail)
+    if isinstance(event, DiscreteLaplace | DiscreteGaussian):
+        noise = noise_of(event)
+        return lambda tail: float(noise.difference_quantile(tail))
+    if query.statistic == "sum" and isinstance(event, Moments | GaussianMoments):
+        of_sum, unit = noises_of(event)[1], float(sum_unit(query, policy))
+        return (lambda tail: unit * of_sum.difference_quantile(tail)) if of_sum is not None else None
     return None
 
 

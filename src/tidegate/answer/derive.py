@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import DiscreteLaplace, Moments
+from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, GaussianMoments, Moments
 from tidegate.answer.comparison import number
 from tidegate.answer.fold import Fold, Folding, half_widths
 from tidegate.answer.history import Earlier, Quietest, earlier_answers
 from tidegate.answer.mechanisms import mechanism_for
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of, clip_reading, most_rows
+from tidegate.answer.mechanisms.mechanism import Reading, axes_of, clip_reading, most_rows, noise_of
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
 from tidegate.answer.result import label_of
@@ -129,8 +129,8 @@ def _sources(query: Query, policy: Policy, earlier: Quietest) -> Iterator[_Sourc
             continue
         source = axes_of(Query(answer.ask["ask"], answer.ask["column"], groups=tuple(answer.ask["by"])), policy)
         fold = folding.fold(source)
-        if fold is not None and isinstance(answer.event, DiscreteLaplace):
-            yield _Source(answer, fold, half_widths(answer.event.scale, fold.parts()))
+        if fold is not None and isinstance(answer.event, DiscreteLaplace | DiscreteGaussian):
+            yield _Source(answer, fold, half_widths(noise_of(answer.event), fold.parts()))
 
 
 def _same_universe(answer: Earlier, policy: Policy, names: list[str]) -> bool:
@@ -149,7 +149,7 @@ def _from_moments(query: Query, policy: Policy, earlier: Quietest) -> Iterator[D
     if query.statistic not in ("mean", "variance", "std"):
         return
     for answer in earlier.of(query.question(policy), "variance", "std"):
-        if isinstance(answer.event, Moments):
+        if isinstance(answer.event, Moments | GaussianMoments):
             read = mechanism_for(query).read(query, policy, answer.event, answer.stored, confidence=0.95)
             yield _build(query, read, answer.entry)
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidegate.answer.request import Query
 from tidegate.arrays import Bools, Ints
-from tidegate.noise import noise_quantile
+from tidegate.noise import Noise
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import holds
 from tidegate.tables import Axis
@@ -160,26 +158,8 @@ def _codes(axis: Axis, cell: int) -> list[int | None]:
     return [cell if cell < attribute.size else None]
 
 
-def half_widths(scale: Fraction, parts: Ints) -> Ints:
+def half_widths(noise: Noise, parts: Ints) -> Ints:
     """Return the error, at 95%, of sums of `parts` independent noises."""
     counts, inverse = np.unique(parts, return_inverse=True)
-    widths = np.array([sum_quantile(scale, int(count), 0.95) for count in counts], np.int64)
+    widths = np.array([noise.sum_quantile(int(count), 0.95) for count in counts], np.int64)
     return np.asarray(widths[inverse.reshape(parts.shape)], np.int64)
-
-
-@lru_cache(maxsize=10_000)
-def sum_quantile(scale: Fraction, count: int, probability: float) -> int:
-    """Return a bound on the sum of `count` independent noises with that probability (Chernoff; exact for one)."""
-    if count <= 1:
-        return noise_quantile(scale, probability) if count else 0
-    log_r, log_odds = -1 / float(scale), math.log(2 / (1 - probability))
-    best = math.inf
-    for step in range(1, 200):
-        theta = -log_r * step / 200
-        log_mgf = (
-            2 * math.log1p(-math.exp(log_r))
-            - math.log1p(-math.exp(log_r + theta))
-            - math.log1p(-math.exp(log_r - theta))
-        )
-        best = min(best, (count * log_mgf + log_odds) / theta)
-    return math.ceil(best)

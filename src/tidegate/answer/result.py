@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Amount, Budget, Event, budget_of, event_from_dict, yes_no_certainty
+from tidegate.accounting import Amount, Budget, Event, Price, budget_of, event_from_dict
+from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import Comparison, compare, number
-from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
@@ -37,7 +38,7 @@ class Answer:
     charge: Charge
 
     def _read(self, confidence: float) -> Reading:
-        return mechanism_for(self.query).read(self.query, self.policy, self.event, self.stored, confidence=confidence)
+        return read_stored(self.query, self.policy, self.event, self.stored, confidence=confidence)
 
     @property
     def values(self) -> NDArray[Any]:
@@ -240,14 +241,19 @@ class Preview:
     """The cost and the expected error of a request. No row was read, and nothing was charged."""
 
     expected: tuple[Expected, ...]
-    cost: Amount
+    price: Price
     account: Account
     budget: Budget
     confidence: float = 0.95
 
     @property
+    def cost(self) -> Amount:
+        """The cost in the account's unit."""
+        return self.account.cost_of(self.price)
+
+    @property
     def fits(self) -> bool:
-        return self.cost <= self.account.left
+        return self.account.fits(self.price)
 
     @property
     def error(self) -> float | None:
@@ -258,9 +264,9 @@ class Preview:
         """Return the identification of each protected target: now, after this request, by it alone, and its limit."""
         return {
             target.name: {
-                "now": float(target.identification(self.account.spent)),
-                "after": float(target.identification(self.account.spent + self.cost)),
-                "alone": float(target.identification(self.cost)),
+                "now": float(target.identification(self.account.totals)),
+                "after": float(target.identification(self.account.totals + self.price)),
+                "alone": float(target.identification(self.price)),
                 "ceiling": float(target.rho),
             }
             for target in self.budget.targets
@@ -268,9 +274,10 @@ class Preview:
 
     def yes_no(self) -> dict[str, float]:
         """Return the worst certainty of a yes/no question about one person: now, after this request, by it alone, at the limit."""
-        spent = self.account.spent
-        losses = {"now": spent, "after": spent + self.cost, "alone": self.cost, "ceiling": self.account.ceiling}
-        return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+        spent = self.account.totals
+        losses = {"now": spent, "after": spent + self.price, "alone": self.price}
+        certainty = {name: self.budget.yes_no(loss) for name, loss in losses.items()}
+        return {**certainty, "ceiling": self.account.yes_no_limit(self.budget)}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
@@ -286,6 +293,8 @@ class Preview:
             "expected": [expected.to_dict() for expected in self.expected],
             "cost": str(self.cost),
             **left,
+            **self.account.in_all_units(self.price),
+            "guarantee": self.budget.guarantee,
             "confidence": self.confidence,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
@@ -296,7 +305,7 @@ class Preview:
         """Return the preview that `to_dict` wrote."""
         expected = tuple(Expected.from_dict(part) for part in data["expected"])
         account = account_from_dict(data, policy)
-        return cls(expected, Amount.parse(data["cost"]), account, budget_of(policy), data["confidence"])
+        return cls(expected, Price.from_dict(data["cost_by_unit"]), account, budget_of(policy), data["confidence"])
 
     def __str__(self) -> str:
         risks = "".join(
@@ -306,7 +315,8 @@ class Preview:
         risks += yes_no_in_words(self.yes_no()) if risks else ""
         confidence = f"{100 * self.confidence:g}% confidence"
         lines = [
-            f"would cost   epsilon {self.cost.say()} ({self.account.left.say()} remaining{'' if self.fits else ': exceeds the budget'}){risks}"
+            f"would cost   {SHORT[self.account.unit]} {self.cost.say()} ({self.account.left.say()} remaining"
+            f"{'' if self.fits else ': exceeds the budget'}){risks}"
         ]
         lines += [f"would be     {expected.says().format(confidence=confidence)}" for expected in self.expected]
         return "\n".join([*lines, "Preview only: nothing was charged."])

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting import Amount, Event, Together, budget_of
+from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import number
 from tidegate.answer.limits import check_limits
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
-from tidegate.answer.spending import error_of
+from tidegate.answer.spending import Planning, RequestedLoss, error_of
+from tidegate.answer.workload import Strategy, plan_workload
 from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
@@ -26,29 +29,29 @@ def answer(
     open_table: Callable[[], Table],
     ledger: Ledger,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     bits: Bits,
+    planning: Planning = "one-by-one",
     key: str = "",
     user: str = "",
-    share: Amount | None = None,
+    budget_share: Amount | None = None,
 ) -> Answers:
     """Return the answers to a request, charged and recorded before they are returned."""
-    events = plan(queries, policy, epsilon=epsilon)
-    together = Together(events) if len(events) > 1 else events[0]
+    planned = plan_request(queries, policy, loss=loss, planning=planning)
     ledger.open_account(policy)
-    request_identity = identity(queries, policy, together)
+    request_identity = planned.identity()
     receipt = ledger.asked_before(policy, question=request_identity, request=key)
     if receipt is None:
         check_limits(queries, policy)
         table = open_table()  # a source that cannot be read is found here, before anything is charged
         if isinstance(policy.dataset.unit, EachRow):  # means are divided by the number of rows, counts are at most that
             table.check_rows()
-        _rehearse(queries, table)
+        _rehearse(planned, table)
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
             receipt = ledger.charge(
-                policy, together, question=request_identity, says=says, request=key, who=user, share=share
+                policy, planned.event, question=request_identity, says=says, request=key, who=user, share=budget_share
             )
         except BudgetExceeded as error:
             refused = error
@@ -56,30 +59,100 @@ def answer(
             raise _with_advice(refused, queries, policy)
     stored = receipt.stored
     if stored is None:
-        parts = [_noisy(query, table, event, bits) for query, event in zip(queries, events, strict=True)]
-        stored = receipt.record({"parts": parts})
+        stored = receipt.record(planned.run(table, bits))
     charge = Charge.of(receipt, policy)
-    pairs = zip(queries, events, stored["parts"], strict=True)
+    pairs = zip(queries, planned.events, planned.parts(stored), strict=True)
     return Answers(tuple(Answer(query, policy, event, part, charge) for query, event, part in pairs), charge)
 
 
-def identity(queries: Sequence[Query], policy: Policy, event: Event) -> dict[str, Any]:
-    """Return the identity of a request in the ledger: its queries and their noise."""
-    return {"verb": "answer", "asks": [query.question(policy) for query in queries], "event": event.to_dict()}
+@dataclass(frozen=True)
+class PlannedRequest:
+    """Queries with their noise: each with an event of its own, or all from one strategy."""
+
+    queries: tuple[Query, ...]
+    policy: Policy
+    events: tuple[Event, ...]
+    strategy: Strategy | None = None
+
+    @property
+    def event(self) -> Event:
+        """The event that is charged."""
+        if self.strategy is not None:
+            return self.strategy.event
+        return Together(self.events) if len(self.events) > 1 else self.events[0]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the request in the ledger: its queries and their noise."""
+        asks = [query.question(self.policy) for query in self.queries]
+        named = {"verb": "answer", "asks": asks, "event": self.event.to_dict()}
+        return {**named, "plan": self.strategy.describe()} if self.strategy is not None else named
+
+    def rehearse(self, table: Table) -> None:
+        """Run the engine's queries."""
+        if self.strategy is not None:
+            self.strategy.exact(table)
+            return
+        for query in self.queries:
+            mechanism_for(query).exact(query, table)
+
+    def run(self, table: Table, bits: Bits) -> dict[str, Any]:
+        """Return the stored result: the exact integers of the table, with noise."""
+        if self.strategy is not None:
+            return {"noisy": self.strategy.perturb(self.strategy.exact(table), bits=bits)}
+        parts = []
+        for query, event in zip(self.queries, self.events, strict=True):
+            mechanism = mechanism_for(query)
+            parts.append(mechanism.perturb(mechanism.exact(query, table), event, bits=bits))
+        return {"parts": parts}
+
+    def parts(self, stored: Any) -> list[Any]:
+        """Return the part of a stored result that belongs to each query."""
+        if self.strategy is None:
+            return list(stored["parts"])
+        return [estimated.to_stored() for estimated in self.strategy.estimate(stored["noisy"])]
+
+    def expected(self, confidence: float, free: Sequence[str]) -> list[Expected]:
+        """Return the error and the caution of every query."""
+        if self.strategy is not None:
+            errors: list[float | None] = [part.half_width(confidence) for part in self.strategy.expected()]
+            cautions = [f"measured together: {self.strategy.name}"] * len(self.queries)
+        else:
+            pairs = list(zip(self.queries, self.events, strict=True))
+            errors = [mechanism_for(q).error(q, self.policy, event, confidence=confidence) for q, event in pairs]
+            cautions = [mechanism_for(q).caution(q, self.policy, event) for q, event in pairs]
+        notes = free or [""] * len(self.queries)
+        columns = zip(self.queries, self.events, errors, cautions, notes, strict=True)
+        return [Expected(*column) for column in columns]
 
 
-def plan(queries: Sequence[Query], policy: Policy, *, epsilon: Fraction) -> tuple[Event, ...]:
+def plan_request(
+    queries: Sequence[Query], policy: Policy, *, loss: RequestedLoss, planning: Planning = "one-by-one"
+) -> PlannedRequest:
+    """Return queries with their noise. planning="auto": all from one strategy, if that has less error."""
+    if planning not in ("one-by-one", "auto"):
+        raise Unsupported('`plan` must be "one-by-one" or "auto".')
+    events = plan(queries, policy, loss=loss)
+    if planning == "auto":
+        check_limits(queries, policy)
+        strategy = plan_workload(queries, policy, loss)
+        if strategy is not None:
+            return PlannedRequest(tuple(queries), policy, (strategy.event,) * len(queries), strategy)
+    return PlannedRequest(tuple(queries), policy, events)
+
+
+def plan(queries: Sequence[Query], policy: Policy, *, loss: RequestedLoss) -> tuple[Event, ...]:
     """Return the event of each query, for equal parts of the loss."""
     if not queries:
         raise Unsupported("The request contains no queries.", "Add at least one, for example count().")
     for query in queries:
         query.check(policy)
-    part = Amount.down(epsilon / len(queries)).value  # whole grains: the charge is then never above the requested loss
+    part = loss.part(len(queries))
     try:
-        return tuple(mechanism_for(query).event(query, policy, epsilon=part) for query in queries)
+        return tuple(part.event(query, policy) for query in queries)
     except (ValueError, ZeroDivisionError):
         pass
-    raise Unsupported("`epsilon` is too small: its noise would exceed 64-bit integers.", "Use a larger `epsilon`.")
+    unit = SHORT[loss.unit]
+    raise Unsupported(f"{unit} is too small: its noise would exceed 64-bit integers.", f"Use a larger {unit}.")
 
 
 def preview(
@@ -87,38 +160,28 @@ def preview(
     policy: Policy,
     account: Account,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     confidence: float,
+    planning: Planning = "one-by-one",
     free: Sequence[str] = (),
 ) -> Preview:
     """Return the exact charge of `answer`, without reading a row or spending anything."""
-    events = plan(queries, policy, epsilon=epsilon)
+    planned = plan_request(queries, policy, loss=loss, planning=planning)
     check_limits(queries, policy)
-    expected = []
-    for index, (query, event) in enumerate(zip(queries, events, strict=True)):
-        mechanism = mechanism_for(query)
-        error = mechanism.error(query, policy, event, confidence=confidence)
-        caution = mechanism.caution(query, policy, event)
-        expected.append(Expected(query, event, error, caution, free[index] if free else ""))
-    return Preview(tuple(expected), Together(events).price, account, budget_of(policy), confidence)
+    expected = planned.expected(confidence, free)
+    return Preview(tuple(expected), planned.event.price, account, budget_of(policy), confidence)
 
 
-def _noisy(query: Query, table: Table, event: Event, bits: Bits) -> dict[str, Any]:
-    """Return the stored result of one query: the exact integers of the table, with noise."""
-    mechanism = mechanism_for(query)
-    return mechanism.perturb(mechanism.exact(query, table), event, bits=bits)
-
-
-def _rehearse(queries: Sequence[Query], table: Table) -> None:
+def _rehearse(planned: PlannedRequest, table: Table) -> None:
     """Run the engine's queries on no rows. A failure here has a public reason, before the charge."""
     empty, problem = table.without_rows(), ""
-    for query in queries:
-        try:
-            mechanism_for(query).exact(query, empty)
-        except TidegateError:
-            raise
-        except Exception as error:  # of a library that builds or compiles the query
-            problem = f"{query.says()[0].upper()}{query.says()[1:]} cannot be computed by {table.engine} ({type(error).__name__})."
+    try:
+        planned.rehearse(empty)
+    except TidegateError:
+        raise
+    except Exception as error:  # of a library that builds or compiles the query
+        says = "; ".join(query.says() for query in planned.queries)
+        problem = f"{says[0].upper()}{says[1:]} cannot be computed by {table.engine} ({type(error).__name__})."
     if problem:
         raise Unsupported(problem, "Nothing was charged. Ask in a simpler form, or check the columns' types.")
 
@@ -130,7 +193,9 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
     left = Fraction(refused.facts["left"])
     if refused.facts.get("ceiling") == "0":
         return refused  # the policy promises nothing, so the ledger is empty
-    error: Any = error_of(queries[0], policy, left, 0.95) if left > Fraction(1, 10**6) and len(queries) == 1 else None
+    remaining = RequestedLoss(left, budget_of(policy).unit)
+    worth = left > Fraction(1, 10**6) and len(queries) == 1 and refused.facts.get("unit", "epsilon") == remaining.unit
+    error: Any = error_of(queries[0], policy, remaining, 0.95) if worth else None
     means = f" (its error would be at most {number(error)} with 95% confidence)" if error is not None else ""
     return BudgetExceeded(
         refused.what,

@@ -1,22 +1,54 @@
-"""Conversion of a requested rho, epsilon or error to the loss that is spent."""
+"""Conversion of a requested rho, share, error or loss to the loss that is spent."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, inf
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from tidegate.accounting import Amount, budget_of
+from tidegate.accounting import Amount, Budget, Event, Unit, budget_of
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.errors import Infeasible, Unsupported
-from tidegate.exact import Number, positive, say
+from tidegate.exact import Number, positive, root_below, say
 from tidegate.policy import Policy
 from tidegate.risk import likeliest_run, window_scale
 
 Calibration: TypeAlias = Literal["equation-15", "tight"]
+Planning: TypeAlias = Literal["one-by-one", "auto"]
 LOWEST, HIGHEST = Fraction(1, 10**9), Fraction(10**4)
+
+
+@dataclass(frozen=True)
+class RequestedLoss:
+    """The loss that a request spends: an epsilon, or a z where only the average loss is limited."""
+
+    amount: Fraction
+    unit: Unit = "epsilon"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return ``{"epsilon": "1/10"}`` or ``{"z": "1/100"}``."""
+        return {self.unit: str(self.amount)}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> RequestedLoss:
+        """Return the loss that `to_dict` wrote."""
+        unit: Unit = "z" if content.get("z") is not None else "epsilon"
+        return cls(Fraction(content[unit]), unit)
+
+    def part(self, count: int) -> RequestedLoss:
+        """Return one of `count` equal parts, in whole grains: the charge is then never above the requested loss."""
+        return RequestedLoss(Amount.down(self.amount / count).value, self.unit)
+
+    def event(self, query: Query, policy: Policy) -> Event:
+        """Return the event of a query for this loss."""
+        mechanism = mechanism_for(query)
+        if self.unit == "z":
+            return mechanism.average_event(query, policy, z=self.amount)
+        return mechanism.event(query, policy, epsilon=self.amount)
 
 
 def resolve_loss(
@@ -26,32 +58,77 @@ def resolve_loss(
     rho: Number | None = None,
     epsilon: Number | None = None,
     error: Number | None = None,
+    share: Number | None = None,
+    z: Number | None = None,
     confidence: float = 0.95,
     calibration: Calibration = "equation-15",
     window: int = 1,
-) -> Fraction:
-    """Return the total loss of a request, which states exactly one of rho, epsilon and error.
+) -> RequestedLoss:
+    """Return the total loss of a request, which states exactly one of rho, epsilon, error, share and z.
+
+    `share` is a part of the total budget. Where a policy limits the pure loss, the loss is an epsilon; where it limits only
+    the average loss, it is a z, and `epsilon` is not available.
 
     calibration="tight" (with rho) uses the least noise that keeps every run of `window` neighboring values of the column at
     or below rho, for one answer. Its price is the implied loss, which is charged.
     """
-    stated = [name for name, value in (("rho", rho), ("epsilon", epsilon), ("error", error)) if value is not None]
+    requested = {"rho": rho, "epsilon": epsilon, "error": error, "share": share, "z": z}
+    stated = [name for name, value in requested.items() if value is not None]
+    budget = budget_of(policy)
     if len(stated) != 1:
         raise Unsupported(
-            "Specify exactly one of `rho`, `epsilon`, or `error`.",
-            "`rho` limits identification by this answer, `epsilon` is its loss, and `error` is its largest error.",
+            "Specify exactly one of `rho`, `epsilon`, `error`, or `share`.",
+            "`rho` limits identification by this answer, `epsilon` is its loss, `error` is its largest error, and `share` "
+            "is its part of the total budget.",
         )
     if not 0 < confidence < 1:
         raise Unsupported(f"`confidence` must be between 0 and 1, not {confidence:g}.", "For example, 0.95 means 95%.")
-    if epsilon is not None:
-        return positive(epsilon, "epsilon")
+    if epsilon is not None or z is not None:
+        return _stated(budget, epsilon, z)
+    if share is not None:
+        return RequestedLoss(_part_of_budget(budget, positive(share, "share")), budget.unit)
     if calibration not in ("equation-15", "tight") or (calibration == "tight" and rho is None):
         raise Unsupported('`calibration` must be "equation-15", or "tight" together with `rho`.')
     if rho is not None and calibration == "tight":
-        return _tight(queries, policy, positive(rho, "rho"), window)
+        if budget.guarantee == "average":
+            raise Unsupported("Tight calibration requires the worst-case guarantee.", "Omit `calibration`.")
+        return RequestedLoss(_tight(queries, policy, positive(rho, "rho"), window))
     if rho is not None:
-        return budget_of(policy).loss_alone(positive(rho, "rho")).value
+        return in_account_unit(budget, budget.loss_alone(positive(rho, "rho")).value)
     return _for_error(queries, policy, float(positive(error or 0, "error")), confidence)
+
+
+def _stated(budget: Budget, epsilon: Number | None, z: Number | None) -> RequestedLoss:
+    """Return a loss that was stated as an amount, in the unit of the account."""
+    if epsilon is not None and budget.unit == "z":
+        raise Unsupported(
+            "`epsilon` is not available under the average guarantee, which limits Z.",
+            "Specify `rho`, `share`, or `error`.",
+        )
+    if z is not None and budget.guarantee != "average":
+        raise Unsupported(
+            "`z` requires the average guarantee, and this policy has the worst-case one.",
+            "Specify `rho`, `epsilon`, `error`, or `share`.",
+        )
+    if z is not None:
+        return in_account_unit(budget, positive(z, "z"))
+    return RequestedLoss(positive(epsilon or 0, "epsilon"))
+
+
+def in_account_unit(budget: Budget, loss: Fraction) -> RequestedLoss:
+    """Return a loss of the policy's guarantee in the unit of the account.
+
+    If an average guarantee stands beside a limit on epsilon, pure noise is used: z = epsilon**2 / 8.
+    """
+    if budget.guarantee == "average" and budget.unit == "epsilon":
+        return RequestedLoss(root_below(8 * loss))
+    return RequestedLoss(loss, budget.unit)
+
+
+def _part_of_budget(budget: Budget, share: Fraction) -> Fraction:
+    if share > 1:
+        raise Unsupported(f"`share` is a part of the total budget, at most 1, not {say(share)}.", "Write 0.1 for 10%.")
+    return budget.ceiling.value * share
 
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:
@@ -90,19 +167,20 @@ def _prior_vector(column: str, policy: Policy) -> list[float] | None:
     return [float(probability) for probability in prior]
 
 
-def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> Fraction:
+def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> RequestedLoss:
     """Return the smallest loss with which the error is at most `wanted`, by bisection."""
     if len(queries) != 1:
-        raise Unsupported("`error` applies to one query at a time.", "Use `epsilon` or `rho` for several queries.")
+        raise Unsupported("`error` applies to one query at a time.", "Use `rho` or `share` for several queries.")
     query = queries[0]
     query.check(policy)
-    if error_of(query, policy, HIGHEST, confidence) is None:
+    unit = budget_of(policy).unit
+    if error_of(query, policy, RequestedLoss(HIGHEST, unit), confidence) is None:
         raise Unsupported(
             f"The error of {query.says()} depends on the data.",
-            "Specify `rho` or `epsilon`; a preview shows what is known.",
+            "Specify `rho` or `share`; a preview shows what is known.",
         )
     low, high = LOWEST, HIGHEST
-    if not _within(query, policy, high, confidence, target):
+    if not _within(query, policy, RequestedLoss(high, unit), confidence, target):
         raise Unsupported(
             f"An error of {say(target)} is too small for {query.says()}: noisy whole numbers are never exact.",
             "Request a larger error.",
@@ -111,17 +189,17 @@ def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confid
         middle = Fraction((float(low) * float(high)) ** 0.5).limit_denominator(10**12)
         if not low < middle < high:
             break
-        low, high = (low, middle) if _within(query, policy, middle, confidence, target) else (middle, high)
-    return high
+        fits = _within(query, policy, RequestedLoss(middle, unit), confidence, target)
+        low, high = (low, middle) if fits else (middle, high)
+    return RequestedLoss(high, unit)
 
 
-def _within(query: Query, policy: Policy, epsilon: Fraction, confidence: float, target: float) -> bool:
-    error = error_of(query, policy, epsilon, confidence)
+def _within(query: Query, policy: Policy, loss: RequestedLoss, confidence: float, target: float) -> bool:
+    error = error_of(query, policy, loss, confidence)
     return error is not None and error <= target
 
 
-def error_of(query: Query, policy: Policy, epsilon: Fraction, confidence: float) -> float | None:
+def error_of(query: Query, policy: Policy, loss: RequestedLoss, confidence: float) -> float | None:
     """Return the error of the answer at a loss; None if it depends on the data."""
-    mechanism = mechanism_for(query)
-    charged = Amount.down(epsilon).value  # as planned: one grain less can mean a whole number more noise
-    return mechanism.error(query, policy, mechanism.event(query, policy, epsilon=charged), confidence=confidence)
+    event = loss.part(1).event(query, policy)  # as planned: one grain less can mean a whole number more noise
+    return mechanism_for(query).error(query, policy, event, confidence=confidence)

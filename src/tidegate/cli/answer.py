@@ -23,10 +23,15 @@ def answer(
     ),
     epsilon: str | None = typer.Option(None, "--epsilon", help="The privacy loss to spend."),
     error: str | None = typer.Option(None, "--error", help="The largest error of the answer."),
+    share: str | None = typer.Option(None, "--share", help="The part of the total budget to spend, e.g. 0.1."),
+    z: str | None = typer.Option(None, "--z", help="The loss to spend under the average guarantee."),
     confidence: float = typer.Option(0.95, "--confidence", help="The confidence of --error."),
     calibration: str = typer.Option("equation-15", "--calibration", help='"equation-15", or "tight" with --rho.'),
     window: int = typer.Option(
         1, "--window", help="With tight: the number of neighboring values that together stay below rho."
+    ),
+    plan: str = typer.Option(
+        "one-by-one", "--plan", help='"one-by-one", or "auto": answer several counts from one measurement.'
     ),
     preview: bool = typer.Option(
         False, "--preview", help="Show the cost and the expected error without spending anything."
@@ -48,7 +53,7 @@ def answer(
     with tg.open(policy, ledger=ledger) as session:
         queries = [query for text in questions for query in session.queries(text)]
         settings: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
-        settings |= {"calibration": calibration, "window": window}
+        settings |= {"share": share, "z": z, "calibration": calibration, "window": window, "plan": plan}
         if fit:
             return _show_preview(session.fit(queries, confidence=confidence), json)
         if preview:

@@ -51,7 +51,8 @@ def show(
         if not name or "/" in name:
             continue  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
         state = ledger_file.account(name)
-        say(f"{name}: {state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining")
+        unit = "Z " if state.unit == "z" else ""
+        say(f"{name}: {unit}{state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining")
     return say(f"head {ledger_file.head()}")
 
 

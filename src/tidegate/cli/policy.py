@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -167,34 +168,42 @@ def convert(
     worlds: str = typer.Option(..., help="The number of possible values (or 1 / the largest prior)."),
     rho: str | None = typer.Option(None, help="The largest probability of identification."),
     epsilon: str | None = typer.Option(None, help="The total privacy loss."),
+    z: str | None = typer.Option(None, help="The total loss under the average guarantee."),
+    guarantee: str = typer.Option("worst-case", help='"worst-case", or "average".'),
     json: bool = JSON,
 ) -> None:
-    """Convert rho to the epsilon that it allows, or epsilon to the rho that it implies."""
-    from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
+    """Convert rho to the loss that it allows, or a loss to the rho that it implies."""
+    from tidegate.accounting import Amount, Target, average_yes_no, yes_no_certainty
     from tidegate.exact import say as number
+    from tidegate.policy.promises import GUARANTEES
 
     count = _number(worlds, "worlds")
-    if count <= 1 or (rho is None) == (epsilon is None):
+    if count <= 1 or sum(value is not None for value in (rho, epsilon, z)) != 1:
         raise Unsupported(
-            "The conversion needs `--worlds` above 1 and either `--rho` or `--epsilon`.",
+            "The conversion needs `--worlds` above 1 and exactly one of `--rho`, `--epsilon`, or `--z`.",
             "For example: tidegate risk convert --worlds 99 --rho 0.1",
         )
+    if guarantee not in GUARANTEES:
+        raise Unsupported('`--guarantee` must be "worst-case" or "average".')
+    kind: Any = "average" if z is not None else guarantee if epsilon is None else "worst-case"
+    unit, short = ("z", "Z") if kind == "average" else ("epsilon", "epsilon")
+    on_average = " on average" if kind == "average" else ""
     if rho is not None:
-        target = Target("this", count, _number(rho, "rho"))
+        target = Target("this", count, _number(rho, "rho"), kind)
         if not 0 < target.rho < 1:
             raise Unsupported(
                 "`--rho` must be between 0 and 1.", "For example: tidegate risk convert --worlds 99 --rho 0.1"
             )
         target.refuse()
-        result = {"worlds": str(count), "rho": str(target.rho), "epsilon": str(target.limit)}
+        result = {"worlds": str(count), "rho": str(target.rho), unit: str(target.limit)}
         loss = target.limit
-        text = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}"
+        text = f"A probability of identification of at most {number(target.rho)}{on_average} among {number(count)} possible values allows a total loss of {short} {target.limit.say()}"
     else:
-        loss = Amount.up(_number(epsilon or "", "epsilon"))
-        after = identification_after(loss, count)
-        result = {"worlds": str(count), "epsilon": str(loss), "rho": f"{after:.12f}"}
-        text = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
-    certainty = yes_no_certainty(loss)
+        loss = Amount.up(_number(epsilon or z or "", unit))
+        after = Target("this", count, Fraction(1, 2), kind).identification(loss)
+        result = {"worlds": str(count), unit: str(loss), "rho": f"{after:.12f}"}
+        text = f"A total loss of {short} {loss.say()} limits the probability of identification{on_average} to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
+    certainty = average_yes_no(loss) if kind == "average" else yes_no_certainty(loss)
     result["yes_no"] = f"{certainty:.12f}"
     text += f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(certainty):.4g}."
     emit(result) if json else say(text)

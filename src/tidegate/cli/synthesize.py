@@ -20,6 +20,9 @@ def synthesize(
     rho: str | None = typer.Option(
         None, "--rho", help="The largest probability of identification by all these tables together."
     ),
+    share: str | None = typer.Option(
+        None, "--share", help="The part of the total budget for all these tables, e.g. 0.5."
+    ),
     tables: int = typer.Option(1, "--tables", help="The number of tables, learned independently; each costs epsilon."),
     rows: int | None = typer.Option(None, "--rows", help="Rows per table (default: as many as the original)."),
     model: str = typer.Option(
@@ -49,7 +52,14 @@ def synthesize(
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
-    settings: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "tables": tables, "rows": rows, "model": model}
+    settings: dict[str, Any] = {
+        "epsilon": epsilon,
+        "rho": rho,
+        "share": share,
+        "tables": tables,
+        "rows": rows,
+        "model": model,
+    }
     settings |= {"target": target, "split": dict(map(_share, split)), "seed": seed, "columns": columns}
     with tg.open(policy, ledger=ledger) as session:
         before = session.preview_synthesis(**settings)

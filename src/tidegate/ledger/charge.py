@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.accounting import Amount, Budget, budget_of, yes_no_certainty
+from tidegate.accounting import Amount, Budget, Price, budget_of
+from tidegate.accounting.average import shown_epsilon
 from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
 
@@ -16,6 +17,7 @@ class Charge:
     """The cost of a request, the account after it, and the resulting risks."""
 
     cost: Amount
+    price: Price
     account: Account
     budget: Budget
     entry: str
@@ -26,22 +28,27 @@ class Charge:
     def of(cls, receipt: Receipt, policy: Policy) -> Charge:
         """Return the charge that a receipt proves."""
         stored = "" if receipt.fresh or receipt.stored is None else receipt.entry.at
-        return cls(receipt.cost, receipt.account, budget_of(policy), receipt.entry.hash, stored, receipt.source)
+        cost, budget = receipt.cost, budget_of(policy)
+        return cls(cost, receipt.price, receipt.account, budget, receipt.entry.hash, stored, receipt.source)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Charge:
         """Return the charge that `to_dict` wrote."""
         account = account_from_dict(data, policy)
         cost, stored = Amount.parse(data["cost"]), data["stored"] or ""
-        return cls(cost, account, budget_of(policy), data["entry"], stored, data["source"])
+        price = Price.from_dict(data["cost_by_unit"])
+        return cls(cost, price, account, budget_of(policy), data["entry"], stored, data["source"])
+
+    @property
+    def _before(self) -> Price:
+        return self.account.totals.minus(self.price)
 
     def identification(self) -> dict[str, dict[str, float]]:
         """Return the identification of each protected target: before this answer, after it, and its limit."""
-        before = Amount(self.account.spent.grains - self.cost.grains)
         return {
             target.name: {
-                "before": float(target.identification(before)),
-                "after": float(target.identification(self.account.spent)),
+                "before": float(target.identification(self._before)),
+                "after": float(target.identification(self.account.totals)),
                 "ceiling": float(target.rho),
             }
             for target in self.budget.targets
@@ -49,9 +56,9 @@ class Charge:
 
     def yes_no(self) -> dict[str, float]:
         """Return the worst certainty of a yes/no question about one person: before this answer, after it, at the limit."""
-        before = Amount(self.account.spent.grains - self.cost.grains)
-        losses = {"before": before, "after": self.account.spent, "ceiling": self.account.ceiling}
-        return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+        losses = {"before": self._before, "after": self.account.totals}
+        certainty = {name: self.budget.yes_no(loss) for name, loss in losses.items()}
+        return {**certainty, "ceiling": self.account.yes_no_limit(self.budget)}
 
     def says(self) -> str:
         """Return ``cost 0.14, 1.18 remaining     identification of age at most 0.026     yes/no certainty ...``.
@@ -60,7 +67,8 @@ class Charge:
         """
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
-        cost = f"cost {self.cost.say()}, {self.account.left.say()} remaining"
+        unit = "Z " if self.account.unit == "z" else ""
+        cost = f"cost {unit}{self.cost.say()}, {self.account.left.say()} remaining"
         parts = [*stored_in_words(self.stored), cost, *risks, f"entry {self.entry[:8]}"]
         return "\n".join(["     ".join(parts), *source_in_words(self.stored, self.source)])
 
@@ -71,6 +79,9 @@ class Charge:
             "left": str(self.account.left),
             "ceiling": str(self.account.ceiling),
             "policy": self.account.policy,
+            **self.account.in_all_units(self.price),
+            "epsilon_at_delta": shown_epsilon(self.account.totals),  # the account is the one after the charge
+            "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
             "entry": self.entry,
@@ -80,9 +91,11 @@ class Charge:
 
 
 def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
-    """Return the account of a result's JSON: its keys `spent`, `ceiling` and `policy` (the fingerprint)."""
+    """Return the account of a result's JSON: its keys `spent`, `ceiling`, `spent_by_unit` and `policy` (the fingerprint)."""
     name, spent, ceiling = policy.dataset.name, Amount.parse(data["spent"]), Amount.parse(data["ceiling"])
-    return Account(name, spent, ceiling, data["policy"])
+    limits = budget_of(policy).ceilings
+    lowered = replace(limits, z=ceiling) if limits.unit == "z" else replace(limits, pure=ceiling)
+    return Account(name, spent, ceiling, data["policy"], Price.from_dict(data["spent_by_unit"]), lowered)
 
 
 def stored_in_words(at: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, String, func, select
 
-from tidegate.accounting import Amount, Target, yes_no_certainty
+from tidegate.accounting import Amount, Target, average_yes_no, yes_no_certainty
 from tidegate.ledger.entry import (
     ADOPTED,
     ANSWERED,
@@ -48,11 +48,17 @@ def moment(entry: Entry) -> str:
 
 
 def _targets(body: Any) -> tuple[Target, ...]:
-    return tuple(Target(name, Fraction(t["worlds"]), Fraction(t["rho"])) for name, t in body["targets"].items())
+    return tuple(
+        Target(
+            name, Fraction(t["worlds"]), Fraction(t["rho"]), t.get("guarantee", "worst-case"), int(t.get("guesses", 1))
+        )
+        for name, t in body["targets"].items()
+    )
 
 
 def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    ceiling = Amount.parse(entry.ceiling).say()
+    average_only = "limits" in body and body["limits"]["pure"] is None
+    ceiling = f"{'Z ' if average_only else ''}{Amount.parse(entry.ceiling).say()}"
     if not body["changes"]:
         return f"Policy {entry.policy[:8]} opened: the total budget is {ceiling}."
     return f"Policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): the total budget is {ceiling}."
@@ -60,11 +66,16 @@ def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     spent = Amount.parse(entry.spent)
-    worst = max(((float(target.identification(spent)), target.name) for target in targets), default=None)
-    certain = f", yes/no certainty at most {float(yes_no_certainty(spent)):.3g}"
+    # with a limit on epsilon, a charge does not contain its total Z, and nothing is said about an average guarantee
+    average = bool(targets) and targets[0].guarantee == "average"
+    shown = targets if not average or body.get("unit") == "z" else ()
+    worst = max(((float(target.identification(spent)), target.name) for target in shown), default=None)
+    certainty = average_yes_no(spent) if average else yes_no_certainty(spent)
+    certain = f", yes/no certainty at most {float(certainty):.3g}"
     means = f"; identification of {worst[1]} at most {worst[0]:.3g}{certain}" if worst else ""
     query = f"{_user(body)} {_request(body['says'])}"
-    return f"{query}: {Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}."
+    unit = "Z " if body.get("unit") == "z" else ""
+    return f"{query}: {unit}{Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}."
 
 
 def _answered(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:

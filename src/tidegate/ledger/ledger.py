@@ -17,9 +17,23 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, select
 
-from tidegate.accounting import ZERO, Amount, Event, budget_of
+from tidegate.accounting import (
+    FREE,
+    ZERO,
+    Amount,
+    Budget,
+    Ceilings,
+    Event,
+    Price,
+    Target,
+    Unit,
+    budget_of,
+    event_from_dict,
+)
+from tidegate.accounting.average import shown_epsilon
+from tidegate.accounting.budget import SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
-from tidegate.ledger import arrivals, file, queries, shares, sources
+from tidegate.ledger import arrivals, file, queries, shares, sources, totals
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results
@@ -36,16 +50,45 @@ SourceChange = Literal["unchanged", "changed", "may have changed", "unknown"]
 
 @dataclass(frozen=True)
 class Account:
-    """The spent, allowed and remaining budget of a data set at one moment."""
+    """The spent, allowed and remaining budget of a data set at one moment.
+
+    `spent` and `ceiling` are in the account's unit; `totals` is spent in all units, and `ceilings` are all limits.
+    """
 
     name: str
     spent: Amount
     ceiling: Amount
     policy: str
+    totals: Price = FREE
+    ceilings: Ceilings = UNLIMITED
+
+    @property
+    def unit(self) -> Unit:
+        """ "epsilon", or "z" if only the average loss is limited."""
+        return self.ceilings.unit
 
     @property
     def left(self) -> Amount:
         return self.ceiling.minus(self.spent)
+
+    def cost_of(self, price: Price) -> Amount:
+        """Return a price in the account's unit."""
+        return totals.amount_of(price, self.ceilings)
+
+    def fits(self, price: Price) -> bool:
+        """Return whether a price fits into every limit."""
+        return totals.Totals(self.totals, self.ceilings).fits(price)
+
+    def yes_no_limit(self, budget: Budget) -> float:
+        """Return the yes/no certainty at the account's limit."""
+        pure, average = self.ceilings.pure, self.ceilings.z
+        return budget.yes_no(Price(pure or ZERO, ZERO, average or ZERO))
+
+    def in_all_units(self, price: Price) -> dict[str, Any]:
+        """Return the unit, a price and the totals in all units, and epsilon at delta = 1e-6, as JSON values."""
+        after = self.totals if price == FREE else self.totals + price
+        shown = {"unit": self.unit, "cost_by_unit": price.to_dict(), "spent_by_unit": self.totals.to_dict()}
+        return {**shown, "epsilon_at_delta": shown_epsilon(after)}
 
 
 @dataclass(frozen=True)
@@ -62,8 +105,13 @@ class Receipt:
 
     @property
     def cost(self) -> Amount:
-        """The cost of this request now: zero if it was charged before."""
+        """The cost of this request now, in the account's unit: zero if it was charged before."""
         return Amount.parse(self.entry.amount) if self.fresh else ZERO
+
+    @property
+    def price(self) -> Price:
+        """The cost of this request now, in all units."""
+        return event_from_dict(self.entry.content()["event"]).price if self.fresh else FREE
 
     def record(self, result: Any) -> Any:
         """Store the result with its entry and return the stored one: the first result of a request wins."""
@@ -107,14 +155,23 @@ class Ledger:
         with self.store.writing() as connection:
             end, head = ends(connection, policy.dataset.name)
             if head and head.policy == policy.fingerprint:
-                return _account(head)
-            return _account(append(connection, end, **_opening(connection, policy, head)))
+                return _account(head, totals.read(connection, head.account))
+            fields, after = _opening(connection, policy, head)
+            totals.put(connection, policy.dataset.name, after)
+            return _account(append(connection, end, **fields), after)
 
     def account(self, name: str) -> Account | None:
         """Return the current account, or None if there is none yet."""
         with self.store.reading() as connection:
             head = queries.head(connection, name)
-        return _account(head) if head else None
+            return _account(head, self._totals(connection, name)) if head else None
+
+    def _totals(self, connection: Connection, account: str) -> totals.Totals:
+        """Return the totals of an account. A ledger of an earlier schema that is only read has no table of them."""
+        if self.store.has_totals:
+            return totals.read(connection, account)
+        own = [entry for entry in queries.every(connection) if entry.account == account]
+        return totals.replay(own).get(account, totals.NOTHING)
 
     def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
         """Return the receipt of a query that was answered before; None if it must be charged or run."""
@@ -171,14 +228,21 @@ class Ledger:
                     "Open the data set again.",
                 )
             else:
+                before, price = totals.read(connection, policy.dataset.name), event.price
+                _refuse_beyond(_account(head, before), before, price)
+                amount = totals.amount_of(price, before.ceilings)
                 spent = shares.spent_by(connection, policy.dataset.name, who)
                 if share is not None:
-                    shares.refuse_beyond(share, spent, policy.dataset.name, user=who, price=event.price)
+                    shares.refuse_beyond(
+                        share, spent, policy.dataset.name, user=who, price=amount, unit=before.ceilings.unit
+                    )
                 body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
+                body |= {"unit": "z"} if before.ceilings.unit == "z" else {}
                 names = {"request": name, "question": hashed, "body": canonical(body)}
-                entry = append(connection, end, **_charging(policy, head, event.price), **names)
-                shares.put(connection, entry.account, who, spent + event.price)
-                receipt = Receipt(self, entry, _account(entry))
+                entry = append(connection, end, **_charging(policy, head, amount), **names)
+                shares.put(connection, entry.account, who, spent + amount)
+                totals.put(connection, entry.account, before.plus(price))
+                receipt = Receipt(self, entry, _account(entry, before.plus(price)))
         return self._compare_source(receipt)
 
     def _compare_source(self, receipt: Receipt) -> Receipt:
@@ -213,7 +277,8 @@ class Ledger:
 
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
         result = queries.find(connection, earlier.account, ANSWERED, earlier.request)
-        account = _account(queries.head(connection, earlier.account) or earlier)
+        head = queries.head(connection, earlier.account) or earlier
+        account = _account(head, totals.read(connection, head.account))
         stored = json.loads(queries.payload(connection, result.number)) if result else None
         described = result.content().get("source", 0) if result else 0
         return Receipt(self, earlier, account, stored, fresh=False, source_index=described)
@@ -295,69 +360,96 @@ class Ledger:
         return last.hash if last else GENESIS
 
 
-def _opening(connection: Connection, policy: Policy, head: Entry | None) -> dict[str, Any]:
-    """Return the fields of a policy entry. The limit is the lowest of all policies of the data set."""
+def _opening(connection: Connection, policy: Policy, head: Entry | None) -> tuple[dict[str, Any], totals.Totals]:
+    """Return the fields of a policy entry, and the totals after it. A limit is the lowest of all policies of the data set."""
     budget = budget_of(policy)
     budget.refuse_infeasible()
-    ceiling, spent, descriptions = budget.ceiling, ZERO, []
+    before, descriptions = totals.read(connection, policy.dataset.name), []
     if head:
         old = policy_from_dict(queries.last_policy(connection, policy.dataset.name)["policy"])
-        spent = Amount.parse(head.spent)
-        if spent or queries.desk(connection, policy.dataset.name):
+        if Amount.parse(head.spent) or queries.desk(connection, policy.dataset.name):
             refuse_loosening(old, policy)
-        if spent:
-            ceiling = min(ceiling, Amount.parse(head.ceiling))
         descriptions = changes(old, policy)
-    targets = {target.name: {"worlds": str(target.worlds), "rho": str(target.rho)} for target in budget.targets}
+    after = before.under(budget.ceilings)
+    spent = head.spent if head else "0"
+    ceiling = after.ceilings.main
     body = {
         "policy": policy.public_dict(),
         "changes": descriptions,
-        "targets": targets,
+        "targets": {target.name: _target(target) for target in budget.targets},
         "allows": str(budget.ceiling),
+        **totals.limits_in_body(budget.ceilings),
     }
-    return {
+    fields = {
         "account": policy.dataset.name,
         "kind": OPENED,
         "policy": policy.fingerprint,
         "request": f"{policy.fingerprint}/{head.number if head else 0}",
         "question": "",
         "amount": "0",
-        "spent": str(spent),
+        "spent": spent,
         "ceiling": str(ceiling),
         "body": canonical(body),
     }
+    return fields, after
+
+
+def _target(target: Target) -> dict[str, Any]:
+    stated = {"worlds": str(target.worlds), "rho": str(target.rho)}
+    if target.guarantee == "average":
+        stated |= {"guarantee": target.guarantee, "guesses": str(target.guesses)}
+    return stated
 
 
 def _what_fits(account: Account) -> str:
     if account.left:
-        return f"Request at most {account.left.say_below()}."
+        return f"Request at most {SHORT[account.unit] + ' ' if account.unit == 'z' else ''}{account.left.say_below()}."
     if account.ceiling:
         return "The budget of this data set is spent: only stored answers are available."
     return "Its policy has no promise for answers: add [promise.identification] or [promise.loss]."
 
 
-def _charging(policy: Policy, head: Entry, price: Amount) -> dict[str, Any]:
-    """Return the totals after a charge, or raise BudgetExceeded."""
-    account = _account(head)
-    if account.spent + price > account.ceiling:
-        raise BudgetExceeded(
-            f'The request costs epsilon {price.say()}, but "{account.name}" has {account.left.say()} remaining of {account.ceiling.say()} '
-            f"({account.spent.say()} spent).",
-            _what_fits(account),
-            asked=str(price),
-            spent=str(account.spent),
-            left=str(account.left),
-            ceiling=str(account.ceiling),
+def _refuse_beyond(account: Account, before: totals.Totals, price: Price) -> None:
+    """Raise an error if a price does not fit into every limit of an account."""
+    exceeded = before.refusal(price)
+    if not exceeded:
+        return
+    if exceeded == "pure":
+        raise Unsupported(
+            f'"{account.name}" limits the pure loss (epsilon), and Gaussian noise has none.',
+            "Use another mechanism, or promise identification on average without a limit on epsilon.",
         )
+    unit: Unit = "z" if exceeded == "z" else "epsilon"
+    parts = (price.z, before.spent.z, before.ceilings.z)
+    if unit == "epsilon":
+        parts = (price.pure or ZERO, account.spent, account.ceiling)
+    cost, spent, limit = parts[0], parts[1], parts[2] or ZERO
+    left = limit.minus(spent)
+    shown = replace(account, spent=spent, ceiling=limit)
+    raise BudgetExceeded(
+        f'The request costs {SHORT[unit]} {cost.say()}, but "{account.name}" has {left.say()} remaining of {limit.say()} '
+        f"({spent.say()} spent).",
+        _what_fits(shown),
+        asked=str(cost),
+        spent=str(spent),
+        left=str(left),
+        ceiling=str(limit),
+        **({"unit": unit} if unit == "z" else {}),
+    )
+
+
+def _charging(policy: Policy, head: Entry, amount: Amount) -> dict[str, Any]:
+    """Return the fields of a charge that fits, with the totals after it."""
     return {
-        "account": account.name,
+        "account": head.account,
         "kind": CHARGED,
         "policy": policy.fingerprint,
-        "amount": str(price),
-        "spent": str(account.spent + price),
-        "ceiling": str(account.ceiling),
+        "amount": str(amount),
+        "spent": str(Amount.parse(head.spent) + amount),
+        "ceiling": head.ceiling,
     }
 
 
-def _account(entry: Entry) -> Account:
-    return Account(entry.account, Amount.parse(entry.spent), Amount.parse(entry.ceiling), entry.policy)
+def _account(entry: Entry, state: totals.Totals) -> Account:
+    amounts = Amount.parse(entry.spent), Amount.parse(entry.ceiling)
+    return Account(entry.account, *amounts, entry.policy, state.spent, state.ceilings)

@@ -58,11 +58,12 @@ class Snapshot(NamedTuple):
     ids: dict[Any, tuple[int, str]]
     shares: list[tuple[str, str, str]] | None
     sources: list[dict[str, Any]] | None
+    totals: list[tuple[str, ...]] | None
 
 
 def snapshot(connection: Connection) -> Snapshot:
     """Return everything that `verify` needs."""
-    has_totals = not has_no_totals(connection)
+    has_shares, has_totals = (connection.dialect.has_table(connection, t.name) for t in (schema.shares, schema.totals))
     return Snapshot(
         every(connection),
         payloads(connection),
@@ -71,15 +72,11 @@ def snapshot(connection: Connection) -> Snapshot:
         secrets(connection),
         id_sums(connection),
         [(account, user, spent) for account, user, spent in connection.execute(select(schema.shares))]
-        if has_totals
+        if has_shares
         else None,
-        [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_totals else None,
+        [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_shares else None,
+        [tuple(row) for row in connection.execute(select(schema.totals))] if has_totals else None,
     )
-
-
-def has_no_totals(connection: Connection) -> bool:
-    """Return whether the schema is of an earlier version."""
-    return not connection.dialect.has_table(connection, schema.shares.name)
 
 
 def integrity(connection: Connection) -> list[str]:

@@ -21,13 +21,13 @@ from sqlalchemy import Connection
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, queries, shares
+from tidegate.ledger import file, queries, shares, totals
 from tidegate.ledger.backup import Copied, copy_file, copy_rows, mark, verify_file
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import CREATED, DECIDED, OPENED, WRITTEN_OFF, Entry, canonical
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import metadata
-from tidegate.ledger.store import complete
+from tidegate.ledger.store import complete, schema_revision
 from tidegate.ledger.verify import Verdict
 
 
@@ -89,8 +89,7 @@ def _restore_database(origin: Path, address: str, *, head: str, write_off: bool)
             for table in reversed(metadata.sorted_tables):
                 target.execute(table.delete())
             copy_rows(source, target)
-            if queries.has_no_totals(source):
-                complete(target)
+            complete(target, since=schema_revision(source))
             charged = _write_off(target, newest) if newest else {}
         now = ledger.verify()
     finally:
@@ -220,6 +219,7 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
             ceiling=head.ceiling,
             body=canonical(body),
         )
+        totals.put(connection, account, totals.read(connection, account).after(entry))
         for user, part in by.items():
             shares.put(connection, account, user, shares.spent_by(connection, account, user) + part)
         charged[account] = entry.amount
@@ -235,9 +235,8 @@ def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry
     latest = policies[-1]
     if head is not None and head.policy == latest.policy:
         return head
-    allows = Amount.parse(latest.content()["allows"])
-    spent = Amount.parse(head.spent) if head else ZERO
-    ceiling = min(allows, Amount.parse(head.ceiling)) if head and spent else allows
+    after = totals.read(connection, account).after(latest)
+    totals.put(connection, account, after)
     return append(
         connection,
         queries.last(connection),
@@ -247,8 +246,8 @@ def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry
         request=f"{latest.policy}/{head.number if head else 0}",
         question="",
         amount="0",
-        spent=str(spent),
-        ceiling=str(ceiling),
+        spent=head.spent if head else "0",
+        ceiling=str(after.ceilings.main),
         body=latest.body,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0007"
+REVISION = "0008"
 
 TEXTS = (
     "at",
@@ -76,6 +76,14 @@ shares = Table(
     Column("account", Text, primary_key=True),
     Column("who", Text, primary_key=True),
     Column("spent", Text, nullable=False),
+)
+
+# Totals and limits of each account in all units, as exact text; empty: unbounded, or no limit. They follow from the entries.
+totals = Table(
+    "tidegate_totals",
+    metadata,
+    Column("account", Text, primary_key=True),
+    *(Column(name, Text, nullable=False) for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")),
 )
 
 # The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.

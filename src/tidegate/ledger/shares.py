@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from tidegate.accounting import ZERO, Amount
+from tidegate.accounting import ZERO, Amount, Unit
+from tidegate.accounting.budget import SHORT
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger.entry import CHARGED, WRITTEN_OFF, Entry
 
@@ -60,13 +61,15 @@ def compare(totals: Totals, rows: Iterable[tuple[str, str, str]]) -> list[str]:
     return [f'The total that "{user}" has spent of {account} does not add up.' for account, user in different]
 
 
-def refuse_beyond(share: Amount, spent: Amount, account: str, *, user: str, price: Amount) -> None:
+def refuse_beyond(
+    share: Amount, spent: Amount, account: str, *, user: str, price: Amount, unit: Unit = "epsilon"
+) -> None:
     """Raise BudgetExceeded if a price does not fit into the budget share of a user."""
     if spent + price <= share:
         return
     left = share.minus(spent)
     raise BudgetExceeded(
-        f'The request costs epsilon {price.say()}, but "{user}" has {left.say()} remaining of a budget share of {share.say()} of '
+        f'The request costs {SHORT[unit]} {price.say()}, but "{user}" has {left.say()} remaining of a budget share of {share.say()} of '
         f'"{account}" ({spent.say()} spent).',
         f"Request at most {left.say_below()}, or ask the data holder for a larger budget share."
         if left

@@ -14,11 +14,20 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from tidegate.accounting import DiscreteLaplace, Event, Moments, Together, event_from_dict
+from tidegate.accounting import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    GaussianMoments,
+    Moments,
+    Together,
+    event_from_dict,
+)
 from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results, sources
 
 LISTED = ("count", "histogram", "sum", "variance", "std")  # statistics from which others can follow
+NOISY = (DiscreteLaplace, Moments, DiscreteGaussian, GaussianMoments)
 Row = dict[str, Any]
 _NAMES = ("account", "name", "charge", "result", "part", "noise", "folds")
 _PUT = (  # insert a source, or replace one that has more noise
@@ -48,6 +57,10 @@ def name_of(ask: Mapping[str, Any]) -> str:
 
 def noise_of(event: Any) -> Fraction:
     """Return the width of the noise of an event, to compare answers to one query."""
+    if isinstance(event, DiscreteGaussian):
+        return event.sigma
+    if isinstance(event, GaussianMoments):
+        return sum((sigma for sigma in event.sigmas if sigma is not None), Fraction(0))
     scales = event.scales if isinstance(event, Moments) else (event.scale,)
     return sum((scale for scale in scales if scale is not None), Fraction(0))
 
@@ -56,12 +69,12 @@ def parts_of(body: Any) -> Iterator[tuple[int, dict[str, Any], Any]]:
     """Yield the queries of a charge from which others can follow: index, query, event."""
     question = body["question"]
     asks = question.get("asks") if isinstance(question, dict) and question.get("verb") == "answer" else None
-    if not asks:
+    if not asks or "plan" in question:  # measured together: the integers are not those of single queries
         return
     event = event_from_dict(body["event"])
     events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)
     for part, (ask, part_event) in enumerate(zip(asks, events, strict=True)):
-        if ask["ask"] in LISTED and isinstance(part_event, DiscreteLaplace | Moments):
+        if ask["ask"] in LISTED and isinstance(part_event, NOISY):
             yield part, ask, part_event
 
 

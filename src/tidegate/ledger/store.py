@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.extras import require
-from tidegate.ledger import file, queries, shares, sources
+from tidegate.ledger import file, queries, shares, sources, totals
 from tidegate.ledger.chain import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
@@ -56,13 +56,14 @@ class Store:
         with self.reading() if read_only else self.writing() as connection:
             if read_only:
                 _refuse_other_schema(connection, self.shown)
-            elif not self.sqlite and not _revision(connection):
+            elif not self.sqlite and not schema_revision(connection):
                 self.created = True
                 _migrate(connection, self.shown)
                 write_genesis(connection)
             else:
                 _refuse_without_genesis(connection, self.shown)
                 _upgrade(connection, self.shown)
+            self.has_totals = schema_revision(connection) >= "0008"
         if self.path is not None:
             file.warn_wide(self.path)
         if self.created:
@@ -157,18 +158,20 @@ def write_new(path: Path) -> None:
 
 def _upgrade(connection: Connection, shown: str) -> None:
     """Migrate an older ledger. Its entries stay; totals that earlier versions did not have are computed from them."""
-    before = _revision(connection)
+    before = schema_revision(connection)
     _migrate(connection, shown)
-    if before < "0005":
-        complete(connection)
+    complete(connection, since=before)
 
 
-def complete(connection: Connection) -> None:
-    """Add what entries of an earlier version lack: commitments to secrets, totals by user, the list of answers."""
-    entries = queries.every(connection)
-    shares.rebuild(connection, entries)
-    sources.rebuild(connection, entries)
-    adopt(connection)
+def complete(connection: Connection, *, since: str) -> None:
+    """Add what a ledger of schema `since` lacks: commitments to secrets, totals by user and unit, the list of answers."""
+    entries = queries.every(connection) if since < "0008" else []
+    if since < "0008":
+        totals.rebuild(connection, entries)
+    if since < "0005":
+        shares.rebuild(connection, entries)
+        sources.rebuild(connection, entries)
+        adopt(connection)
 
 
 def _parse_address(url: str, read_only: bool) -> URL:
@@ -327,7 +330,7 @@ def _problem(error: Exception, shown: str) -> LedgerError:
 
 
 def _migrate(connection: Connection, shown: str) -> None:
-    revision = _revision(connection)
+    revision = schema_revision(connection)
     if revision == REVISION:
         return
     if revision > REVISION:
@@ -345,7 +348,7 @@ def _migrate(connection: Connection, shown: str) -> None:
 
 
 def _refuse_other_schema(connection: Connection, shown: str) -> None:
-    if not READABLE <= (revision := _revision(connection)) <= REVISION:
+    if not READABLE <= (revision := schema_revision(connection)) <= REVISION:
         raise LedgerUnavailable(
             f"{shown} is not a ledger of schema {REVISION}.",
             "Open it with the Tidegate that wrote it."
@@ -356,7 +359,7 @@ def _refuse_other_schema(connection: Connection, shown: str) -> None:
 
 def _refuse_without_genesis(connection: Connection, shown: str) -> None:
     """Refuse a database without entries: every ledger has a first entry, so it was lost, or this is not a ledger."""
-    if _revision(connection) and queries.last(connection) is not None:
+    if schema_revision(connection) and queries.last(connection) is not None:
         return
     raise LedgerUnavailable(
         f"{shown} contains no ledger: the entry that is written at creation is missing.",
@@ -365,7 +368,7 @@ def _refuse_without_genesis(connection: Connection, shown: str) -> None:
     )
 
 
-def _revision(connection: Connection) -> str:
+def schema_revision(connection: Connection) -> str:
     if not connection.dialect.has_table(connection, "tidegate_version"):
         return ""
     return str(connection.execute(text("SELECT version_num FROM tidegate_version")).scalar() or "")

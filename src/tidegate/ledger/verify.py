@@ -9,6 +9,7 @@ from typing import Any
 from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
 from tidegate.errors import LedgerBroken, TidegateError
 from tidegate.ledger import shares
+from tidegate.ledger import totals as account_totals
 from tidegate.ledger.chain import SERVICE, commitment
 from tidegate.ledger.entry import (
     ADOPTED,
@@ -32,6 +33,7 @@ from tidegate.ledger.entry import (
 )
 from tidegate.ledger.replay import Collections, Releases, compare
 from tidegate.ledger.sources import Sources
+from tidegate.ledger.totals import NOTHING, Totals, amount_of, limits_in_body
 from tidegate.policy.toml import policy_from_dict
 
 
@@ -72,6 +74,8 @@ class _State:
     spent: Amount = ZERO
     ceiling: Amount = ZERO
     policy: str = ""
+    totals: Totals = NOTHING
+    has_policy: bool = False
 
 
 def verify(
@@ -83,6 +87,7 @@ def verify(
     ids: Mapping[Any, tuple[int, str]] | None = None,
     totals: Iterable[tuple[str, str, str]] | None = None,
     sources: Iterable[Mapping[str, Any]] | None = None,
+    unit_totals: Iterable[tuple[str, ...]] | None = None,
     *,
     head: str = "",
     dataset: str = "",
@@ -90,7 +95,7 @@ def verify(
     """Replay a chain and compare the other tables of the ledger with its entries.
 
     The other tables (see `Snapshot`) are requests for records, counts and ids of collected reports, secrets, totals by user,
-    and the list of answers from which others follow. An export has none of them.
+    the list of answers from which others follow, and totals by unit. An export has none of them.
 
     Args:
         head: A hash that was noted earlier. With it, a truncated tail is detected too.
@@ -118,6 +123,9 @@ def verify(
         replay.verdict.problems += shares.compare(replay.totals, totals)
     if sources is not None:
         replay.verdict.problems += replay.sources.compare(sources)
+    if unit_totals is not None:
+        expected = {name: state.totals for name, state in replay.accounts.items() if state.has_policy}
+        replay.verdict.problems += account_totals.compare(expected, unit_totals)
     return replay.finish(head)
 
 
@@ -218,6 +226,7 @@ class _Replay:
         """Replay a write-off: spending after a backup is charged again, never less than before or more than allowed."""
         amount, by = Amount.parse(entry.amount), entry.content()["by"]
         shares.add(self.totals, entry)
+        state.totals = state.totals.after(entry)
         return _wrong(
             ("its total does not add up", entry.spent == str(state.spent + amount)),
             ("it spends more than was allowed", state.spent + amount <= state.ceiling),
@@ -231,30 +240,34 @@ class _Replay:
     def _policy(self, entry: Entry, state: _State) -> list[str]:
         body = entry.content()
         policy = policy_from_dict(body["policy"])
-        allows = budget_of(policy).ceiling
-        ceiling = min(allows, state.ceiling) if state.spent else allows
+        limits = budget_of(policy).ceilings
+        state.totals, state.has_policy = state.totals.under(limits), True
         return _wrong(
             ("its policy belongs to another data set", policy.dataset.name == entry.account),
             (
                 "its fingerprint differs from the policy's",
                 entry.policy == sha256(canonical(body["policy"])) == policy.fingerprint,
             ),
-            ("it allows a different amount than its policy", body["allows"] == str(allows)),
-            ("its limit does not follow from its policy", entry.ceiling == str(ceiling)),
+            ("it allows a different amount than its policy", body["allows"] == str(limits.main)),
+            ("its limits are not those of its policy", body.get("limits") == limits_in_body(limits).get("limits")),
+            ("its limit does not follow from its policy", entry.ceiling == str(state.totals.ceilings.main)),
             ("it changes what was spent", entry.spent == str(state.spent) and entry.amount == "0"),
         )
 
     def _charge(self, entry: Entry, state: _State) -> list[str]:
         body = entry.content()
         price = event_from_dict(body["event"]).price
+        before, state.totals = state.totals, state.totals.plus(price)
+        amount = amount_of(price, before.ceilings)
         again = (entry.account, entry.request) in self.charges
         self.charges[entry.account, entry.request] = entry
         self.questions[entry.account, entry.number] = entry.question
         shares.add(self.totals, entry)
         return _wrong(
-            ("its amount is not the price of its event", entry.amount == str(price)),
-            ("its total does not add up", entry.spent == str(state.spent + price)),
-            ("it spends more than was allowed", state.spent + price <= state.ceiling),
+            ("its amount is not the price of its event", entry.amount == str(amount)),
+            ("its unit is not the account's", body.get("unit", "epsilon") == before.ceilings.unit),
+            ("its total does not add up", entry.spent == str(state.spent + amount)),
+            ("it spends more than was allowed", state.spent + amount <= state.ceiling and before.fits(price)),
             (
                 "its limit or policy differs from the account's",
                 (entry.ceiling, entry.policy) == (str(state.ceiling), state.policy),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -108,3 +110,48 @@ def difference_quantile(scale: Fraction, tail: float) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if difference_tail(scale, middle + 1) > tail * (1 - 1e-12) else (low, middle)
     return high
+
+
+@lru_cache(maxsize=10_000)
+def sum_quantile(scale: Fraction, count: int, probability: float) -> int:
+    """Return a bound on the sum of `count` independent noises with that probability (Chernoff; exact for one)."""
+    if count <= 1:
+        return noise_quantile(scale, probability) if count else 0
+    log_r, log_odds = -1 / float(scale), math.log(2 / (1 - probability))
+    best = math.inf
+    for step in range(1, 200):
+        theta = -log_r * step / 200
+        log_mgf = (
+            2 * math.log1p(-math.exp(log_r))
+            - math.log1p(-math.exp(log_r + theta))
+            - math.log1p(-math.exp(log_r - theta))
+        )
+        best = min(best, (count * log_mgf + log_odds) / theta)
+    return math.ceil(best)
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Discrete Laplace noise as a distribution: draws, and the quantiles that intervals need."""
+
+    scale: Fraction
+
+    def draw(self, size: int, *, bits: Bits) -> Ints:
+        return discrete_laplace(self.scale, size=size, bits=bits)
+
+    @property
+    def variance(self) -> float:
+        ratio = math.exp(-1 / float(self.scale))
+        return 2 * ratio / math.expm1(-1 / float(self.scale)) ** 2
+
+    def quantile(self, probability: float) -> int:
+        """Return the smallest q with P(|Z| <= q) >= probability."""
+        return noise_quantile(self.scale, probability)
+
+    def sum_quantile(self, count: int, probability: float) -> int:
+        """Return a q with P(|Z_1 + ... + Z_count| <= q) >= probability; the smallest one for a single draw."""
+        return sum_quantile(self.scale, count, probability)
+
+    def difference_quantile(self, tail: float) -> int:
+        """Return the smallest q with P(Z - Z' > q) <= tail for two independent draws."""
+        return difference_quantile(self.scale, tail)

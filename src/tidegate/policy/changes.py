@@ -6,8 +6,11 @@ the data set ever had. A change of the protected unit is refused, because earlie
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from tidegate.errors import PolicyLoosened
 from tidegate.exact import say
+from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.policy import EachPerson, Policy
@@ -28,6 +31,8 @@ def changes(old: Policy, new: Policy) -> list[str]:
             descriptions.append(
                 f"{name}: {before.describe() if before else 'not declared'} -> {after.describe() if after else 'not declared'}"
             )
+    if old.version != new.version:
+        descriptions.append(f"version: {old.version} -> {new.version}")
     for title, was, now in (
         ("identification", old.identification, new.identification),
         ("loss", old.loss, new.loss),
@@ -85,14 +90,29 @@ def _identification(old: Policy, new: Policy) -> list[str]:
         problems.append(f"rho would rise from {say(before.rho)} to {say(after.rho)}")
     if after.worlds != before.worlds:
         problems.append(f'worlds would change from "{before.worlds}" to "{after.worlds}"')
+    if after.guarantee != before.guarantee:
+        problems.append(f'the guarantee would change from "{before.guarantee}" to "{after.guarantee}"')
+    problems += [
+        f"the window of {name} would shrink from {_width(old, name)} to {_width(new, name)}"
+        for name in before.protect
+        if name in new.attributes and _width(new, name) < _width(old, name)
+    ]
     gone = [name for name in before.protect if name not in after.protect]
     if gone:
         problems.append(f"{', '.join(gone)} would no longer be protected")
     return problems
 
 
+def _width(policy: Policy, name: str) -> Fraction:
+    """Return the window of a column in its own unit."""
+    attribute = policy.attribute(name)
+    return policy.window(name) * attribute.width if isinstance(attribute, Numeric) else Fraction(0)
+
+
 def _loss(old: Policy, new: Policy) -> list[str]:
     before, after = old.loss, new.loss
+    if before is None and after is not None and old.identification and old.identification.guarantee == "average":
+        return ["a loss promise would be added, but earlier answers under the average guarantee have no pure loss"]
     if before is None or (after is not None and after.epsilon <= before.epsilon):
         return []
     return [

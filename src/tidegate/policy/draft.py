@@ -19,7 +19,7 @@ def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> s
     lines = [
         f'# A policy for {name}. Replace every "?": these are your decisions, and nothing was taken from the data.',
         "# Then: tidegate check FILE",
-        "version = 1",
+        "version = 2",
         "",
         "[dataset]",
         f"name   = {json.dumps(name)}",
@@ -34,6 +34,7 @@ def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> s
         "[promise.identification]",
         'rho     = "?"         # DECIDE: no person is identified with a probability above this, e.g. 0.05',
         'worlds  = "?"         # DECIDE: "values" (an adversary guesses a value) or "persons" (then add population = 180_000)',
+        'guarantee = "worst-case"   # holds for every response; "average" allows many more answers: docs/guides/which-guarantee.md',
         'protect = "?"         # DECIDE: the columns to protect, e.g. ["age"]; remove this line for worlds = "persons"',
         "",
         "# [promise.loss]      # instead or in addition: the total epsilon of all answers and synthetic tables",

@@ -6,18 +6,21 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_you_mean
-from tidegate.policy.attributes import Attribute, Key
+from tidegate.exact import plain, say
+from tidegate.policy.attributes import Attribute, Key, Numeric
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
-from tidegate.policy.promises import Identification, Loss
+from tidegate.policy.promises import FINEST_DEFAULT, Identification, Loss
 from tidegate.policy.synthesis import Shapes
 
-VERSION = 1
+VERSION = 2  # of new policies; version 1 has no default windows
+VERSIONS = (1, 2)
 LOCATIONS = ("source", "ledger", "reports")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
@@ -102,7 +105,10 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Policy:
-    """Attributes and promises of one data set. Every ledger entry contains `Policy.fingerprint`."""
+    """Attributes and promises of one data set. Every ledger entry contains `Policy.fingerprint`.
+
+    `version` 2 gives long numeric columns a default window (see `window`); policies of version 1 keep their meaning.
+    """
 
     dataset: Dataset
     attributes: Mapping[str, Attribute]
@@ -111,6 +117,7 @@ class Policy:
     concealments: Mapping[str, Concealment] = field(default_factory=dict)
     collections: Mapping[str, Collection] = field(default_factory=dict)
     synthesis: Shapes = field(default_factory=Shapes)
+    version: int = VERSION
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -127,6 +134,21 @@ class Policy:
             self._check_collection(name, collection)
         self.synthesis.check(self.attributes)
 
+    def window(self, name: str) -> int:
+        """Return the number of steps on either side of a value within which a guess of it counts as right.
+
+        It is what the promise states in `within`. Otherwise it is 0 in a policy of version 1; from version 2 on it is as
+        wide as needed for at most 100 distinguishable values: a wide range alone does not make a guess harder.
+        """
+        attribute, promise = self.attribute(name), self.identification
+        if promise is None or not isinstance(attribute, Numeric):
+            return 0
+        if name in promise.within:
+            return int(promise.within[name] / attribute.width)
+        if self.version < 2 or attribute.size <= FINEST_DEFAULT:
+            return 0
+        return math.ceil((Fraction(attribute.size, FINEST_DEFAULT) - 1) / 2)
+
     def _check_types(self) -> None:
         """Refuse an argument in another one's position by name, before it is used."""
         for name, kinds in ARGUMENTS.items():
@@ -135,6 +157,11 @@ class Policy:
                     f"`{name}` of a policy cannot be of type {type(getattr(self, name)).__name__}.",
                     'Name the arguments: Policy(Dataset("people"), {"age": Integer(0, 120)}, loss=Loss(1)).',
                 )
+        if self.version not in VERSIONS:
+            raise PolicyUnreadable(
+                f"The policy has version {self.version}, and this Tidegate reads versions 1 to {VERSION}.",
+                "Install the version of Tidegate that wrote it.",
+            )
         strange = [name for name, attribute in self.attributes.items() if not isinstance(attribute, Attribute)]
         if strange:
             raise PolicyUnreadable(
@@ -166,12 +193,27 @@ class Policy:
             )
         if promise.worlds == "persons":
             self._check_persons(promise)
+        for name, width in promise.within.items():
+            self._check_within(promise, name, width)
         for name, prior in promise.prior.items():
             if len(prior) not in (1, self.attribute(name).size):
                 raise PolicyUnreadable(
                     f'The prior of "{name}" has {len(prior)} probabilities for {self.attribute(name).size} values.',
                     "Write one for each value, or only the largest.",
                 )
+
+    def _check_within(self, promise: Identification, name: str, width: Fraction) -> None:
+        attribute = self.attribute(name)
+        if not isinstance(attribute, Numeric) or name not in promise.protect:
+            raise PolicyUnreadable(
+                f'`within` names "{name}", which is not a protected numeric column.',
+                "Name columns of `protect` with numbers only.",
+            )
+        if width < 0 or (width / attribute.width).denominator != 1:
+            raise PolicyUnreadable(
+                f'`within` of "{name}" must be a multiple of its step, {say(attribute.width)}, not {say(width)}.',
+                f"Write, for example, within = {{ {name} = {plain(10 * attribute.width)} }}.",
+            )
 
     def _check_persons(self, promise: Identification) -> None:
         rows = self.dataset.rows
@@ -266,7 +308,7 @@ class Policy:
         attributes = {name: attribute.to_dict() for name, attribute in self.attributes.items()}
         collections = {name: collection.to_dict() for name, collection in self.collections.items()}
         return {
-            "version": VERSION,
+            "version": self.version,
             "dataset": dataset,
             "attributes": attributes,
             **({"promise": promises} if promises else {}),
@@ -299,4 +341,5 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "concealments": (Mapping,),
     "collections": (Mapping,),
     "synthesis": (Shapes,),
+    "version": (int,),
 }

@@ -11,13 +11,24 @@ from tidegate.errors import PolicyUnreadable
 from tidegate.exact import Number, exact, plain, say
 
 Worlds = Literal["values", "persons"]
+Guarantee = Literal["worst-case", "average"]
+GUARANTEES: tuple[Guarantee, ...] = ("worst-case", "average")
+FINEST_DEFAULT = 100  # by default, a column never counts for more possibilities than this
 
 
 @dataclass(frozen=True)
 class Identification:
     """No person is identified with a probability above `rho`.
 
+    Guarantee:
+        "worst-case": for every response, a guess is right with probability at most rho. "average": the probability, over the
+        prior and the noise, that the best guess after all answers is right is at most rho. It is weaker: a single response
+        can exceed rho, and the person must be chosen before the answers.
+
     Args:
+        guarantee: "worst-case" or "average".
+        within: For each numeric attribute the distance, in its own unit, at which a guess counts as right. None: 0 in a
+            policy of version 1, otherwise as wide as needed for at most 100 distinguishable values.
         worlds: "values": among the values of each protected attribute (its number of values, or 1 / its largest prior).
             "persons": among the persons of a public population, some of whom are in the data set.
         known: The number of rows that the adversary knows. None: all but one (the informed adversary of the paper). A number
@@ -31,6 +42,8 @@ class Identification:
     population: int | None = None
     known: int | None = None
     prior: Mapping[str, tuple[Fraction, ...]] = field(default_factory=dict)
+    guarantee: Guarantee = "worst-case"
+    within: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __init__(
         self,
@@ -41,6 +54,8 @@ class Identification:
         population: int | None = None,
         known: int | None = None,
         prior: Mapping[str, Number | tuple[Number, ...]] | None = None,
+        guarantee: Guarantee = "worst-case",
+        within: Mapping[str, Number] | None = None,
     ) -> None:
         object.__setattr__(self, "rho", exact(rho))
         object.__setattr__(self, "worlds", worlds)
@@ -48,6 +63,8 @@ class Identification:
         object.__setattr__(self, "population", population)
         object.__setattr__(self, "known", known)
         object.__setattr__(self, "prior", {name: _prior(name, values) for name, values in (prior or {}).items()})
+        object.__setattr__(self, "guarantee", guarantee)
+        object.__setattr__(self, "within", {name: exact(width) for name, width in (within or {}).items()})
         self._check()
 
     def _check(self) -> None:
@@ -57,6 +74,13 @@ class Identification:
             )
         if self.worlds not in ("values", "persons"):
             raise PolicyUnreadable(f'`worlds` must be "values" or "persons", not "{self.worlds}".')
+        if self.guarantee not in GUARANTEES:
+            raise PolicyUnreadable(f'`guarantee` must be "worst-case" or "average", not "{self.guarantee}".')
+        if self.worlds == "persons" and self.within:
+            raise PolicyUnreadable(
+                '`within` is for the values of attributes and requires worlds = "values".',
+                'Write worlds = "values", or remove it.',
+            )
         if self.worlds == "values" and (self.population is not None or self.known is not None):
             raise PolicyUnreadable(
                 '`population` and `known` are for persons and require worlds = "persons".',
@@ -76,14 +100,20 @@ class Identification:
             raise PolicyUnreadable(f"`known` must be a number of rows of at least 0, not {self.known}.")
 
     def __str__(self) -> str:
-        return f"identification at most {say(self.rho)}"
+        average = " on average" if self.guarantee == "average" else ""
+        widths = ", ".join(f"{name} to within {say(width)}" for name, width in self.within.items())
+        return f"identification at most {say(self.rho)}{average}{f' ({widths})' if widths else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as its section of the policy file."""
         optional = {"population": self.population, "known": self.known, "protect": list(self.protect) or None}
         prior = {name: [plain(p) for p in ps] if len(ps) > 1 else plain(ps[0]) for name, ps in self.prior.items()}
         stated = {name: value for name, value in optional.items() if value is not None}
-        return {"rho": plain(self.rho), "worlds": self.worlds, **stated, **({"prior": prior} if prior else {})}
+        content = {"rho": plain(self.rho), "worlds": self.worlds, **stated, **({"prior": prior} if prior else {})}
+        if self.guarantee != "worst-case":
+            content["guarantee"] = self.guarantee
+        within = {name: plain(width) for name, width in self.within.items()}
+        return {**content, **({"within": within} if within else {})}
 
 
 def _prior(name: str, prior: Number | tuple[Number, ...] | list[Number]) -> tuple[Fraction, ...]:

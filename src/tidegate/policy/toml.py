@@ -16,8 +16,8 @@ from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items
 from tidegate.policy.batches import read_batch
 from tidegate.policy.collection import REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
-from tidegate.policy.policy import VERSION, Dataset, EachPerson, EachRow, Policy, Unit
-from tidegate.policy.promises import Identification, Loss
+from tidegate.policy.policy import VERSIONS, Dataset, EachPerson, EachRow, Policy, Unit
+from tidegate.policy.promises import GUARANTEES, Identification, Loss
 from tidegate.policy.section import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
 from tidegate.policy.synthesis import SCALES, Follows, Shape, Shapes
 
@@ -70,10 +70,10 @@ def policy_from_dict(content: dict[str, Any]) -> Policy:
 
 
 def _read(file: Section) -> Any:
-    version = file.take("version", whole, VERSION)
-    if version != VERSION:
+    version = file.take("version", whole, 1)
+    if version not in VERSIONS:
         raise PolicyUnreadable(
-            f"The policy has version {version}, and this Tidegate reads version {VERSION}.",
+            f"The policy has version {version}, and this Tidegate reads versions 1 to {VERSIONS[-1]}.",
             "Install the version of Tidegate that wrote it.",
         )
     dataset = _dataset(file.section("dataset"))
@@ -95,7 +95,7 @@ def _read(file: Section) -> Any:
         promised = {name: make() for name, make in concealments.items()}
         collected = {name: make(built) for name, make in collections.items()}
         parts = (identification and identification(), loss and loss(), promised, collected, shapes(built))
-        return Policy(dataset(), built, *parts)
+        return Policy(dataset(), built, *parts, version)
 
     return build
 
@@ -182,8 +182,20 @@ def _identification(at: Section) -> Any:
         name: prior_section.take(name, lambda v: list_of(number)(v) if isinstance(v, list) else number(v))
         for name in prior_section.names()
     }
+    guarantee = at.take("guarantee", one_of(*GUARANTEES), "worst-case")
+    width_section = at.section("within", {})
+    within = {name: width_section.take(name, number) for name in width_section.names()}
     at.done()
-    return lambda: Identification(rho, worlds=worlds, protect=protect, population=population, known=known, prior=prior)
+    return lambda: Identification(
+        rho,
+        worlds=worlds,
+        protect=protect,
+        population=population,
+        known=known,
+        prior=prior,
+        guarantee=guarantee,
+        within=within,
+    )
 
 
 def _loss(at: Section) -> Any:

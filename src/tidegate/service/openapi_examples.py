@@ -8,6 +8,7 @@ _HASH = "2a70ccbff1b1f9fd772101570cd43e72ed5fbf23771a16c5624702308ecd4fce"
 _AT = "2026-11-16T10:02:41.845+00:00"
 _EVENT = {"kind": "discrete-laplace/1", "sensitivity": "1", "scale": "10"}
 _METER = {"age": {"before": 0.014, "after": 0.015, "ceiling": 0.05}}
+_PRICE = {"pure": "0.1", "zcdp": "0.005", "z": "0.00125"}
 _JOB = {
     "id": "01a1e2a2e230a3ded2cd",
     "dataset": "people",
@@ -27,6 +28,11 @@ _ACCOUNT = {
     "spent": "0.1",
     "left": "1.22",
     "ceiling": "1.32",
+    "unit": "epsilon",
+    "guarantee": "worst-case",
+    "spent_by_unit": _PRICE,
+    "epsilon_at_delta": 0.43,
+    "epsilon_at_delta_limit": None,
     "identification": {"age": {"now": 0.015, "ceiling": 0.05}},
     "yes_no": {"now": 0.525, "ceiling": 0.79},
     "own": {"share": "0.5", "spent": "0.1", "left": "0.4"},
@@ -38,6 +44,7 @@ _DATASET = {
     "rows": 10000,
     "promise": "identification at most 0.05",
     "account": _ACCOUNT,
+    "warnings": [],
     "desks": ["headquarters"],
     "collections": ["shoppers"],
 }
@@ -99,6 +106,11 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "left": "1.32",
         "left_after": "1.22",
         "fits": True,
+        "unit": "epsilon",
+        "cost_by_unit": _PRICE,
+        "spent_by_unit": {"pure": "0", "zcdp": "0", "z": "0"},
+        "epsilon_at_delta": 0.43,
+        "guarantee": "worst-case",
         "confidence": 0.95,
         "identification": {"age": {"now": 0.014, "after": 0.015, "alone": 0.015, "ceiling": 0.05}},
         "yes_no": {"now": 0.5, "after": 0.525, "alone": 0.525, "ceiling": 0.79},
@@ -118,6 +130,11 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "left": "1.22",
         "ceiling": "1.32",
         "policy": _HASH,
+        "unit": "epsilon",
+        "cost_by_unit": _PRICE,
+        "spent_by_unit": _PRICE,
+        "epsilon_at_delta": 0.43,
+        "guarantee": "worst-case",
         "identification": _METER,
         "yes_no": {"before": 0.5, "after": 0.525, "ceiling": 0.79},
         "entry": _HASH,
@@ -150,6 +167,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "at": _AT,
                 "cost": "0.1",
                 "says": "ana queried the number of rows: 0.1 charged, 0.1 of 1.32 spent",
+                "unit": "epsilon",
                 "who": "ana",
                 "asked": "the number of rows",
                 "question": {"verb": "answer", "asks": [{"ask": "count"}]},
@@ -227,7 +245,16 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "Command line": "tidegate risk convert --worlds 99 --rho 0.1",
     },
     ("GET", "/ledger"): {
-        "accounts": [{"account": "people", "spent": "0.1", "left": "1.22", "ceiling": "1.32", "policy": _HASH}],
+        "accounts": [
+            {
+                "account": "people",
+                "spent": "0.1",
+                "left": "1.22",
+                "ceiling": "1.32",
+                "policy": _HASH,
+                "unit": "epsilon",
+            }
+        ],
         "head": _HASH,
     },
     ("GET", "/ledger/verification"): {
@@ -244,6 +271,25 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "epsilon": "2.387742901334352536837447134499",
         "yes_no": "0.915887850467",
         "says": "A probability of identification of at most 0.1 among 99 possible values allows a total loss of epsilon 2.39 ...",
+        "readings": {
+            "worst-case": {
+                "epsilon": "2.387742901334352536837447134499",
+                "yes_no": 0.916,
+                "epsilon_at_delta": 2.388,
+                "delta": 0.0,
+                "errors": [{"answers": 1, "error": 0.592}],
+            },
+            "average": {
+                "z": "0.3961481492885125134782675449",
+                "yes_no": 0.912,
+                "epsilon_at_delta": 10.17,
+                "delta": 1e-6,
+                "errors": [{"answers": 1, "error": 0.562}],
+            },
+        },
+        "guarantee": "worst-case",
+        "within": 0,
+        "blind_guess": 0.0101,
     },
     ("GET", "/risk/meaning"): {
         "rho": "0.015",

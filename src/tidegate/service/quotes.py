@@ -19,41 +19,50 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Event, Together
+from tidegate.accounting import Event
 from tidegate.answer import Query
 from tidegate.answer.query_json import query_from_dict, query_to_dict
-from tidegate.answer.run import plan
+from tidegate.answer.run import plan_request
+from tidegate.answer.spending import Planning, RequestedLoss
 from tidegate.errors import StaleQuote, Unsupported
 from tidegate.ledger.entry import canonical, sha256
 from tidegate.policy import Policy
 
 SECONDS = 15 * 60
 LONGEST = 48 * 1024  # characters: a quote must fit into a request
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A query and its price. `epsilon` is the requested loss, which can be slightly above the price."""
+    """A query and its price. `loss` is the requested loss, which can be slightly above the price."""
 
     dataset: str
     policy: str
     queries: tuple[Query, ...]
-    epsilon: Fraction
+    loss: RequestedLoss
+    planning: Planning
     event: str
     price: str
     expires: int
 
     @classmethod
-    def of(cls, queries: tuple[Query, ...], policy: Policy, *, epsilon: Fraction, now: float | None = None) -> Quote:
+    def of(
+        cls,
+        queries: tuple[Query, ...],
+        policy: Policy,
+        *,
+        loss: RequestedLoss,
+        planning: Planning = "one-by-one",
+        now: float | None = None,
+    ) -> Quote:
         """Create a quote that is valid from now on."""
-        event = event_of(queries, policy, epsilon)
+        event = event_of(queries, policy, loss, planning)
         expires = int((time.time() if now is None else now) + SECONDS)
         named = {"dataset": policy.dataset.name, "policy": policy.fingerprint}
-        return cls(**named, queries=queries, epsilon=epsilon, **_priced(event), expires=expires)
+        return cls(**named, queries=queries, loss=loss, planning=planning, **_priced(event), expires=expires)
 
     @property
     def expires_at(self) -> str:
@@ -66,7 +75,8 @@ class Quote:
             "dataset": self.dataset,
             "policy": self.policy,
             "questions": [query_to_dict(query) for query in self.queries],
-            "epsilon": str(self.epsilon),
+            **self.loss.to_dict(),
+            "plan": self.planning,
             "event": self.event,
             "price": self.price,
             "expires": self.expires,
@@ -83,7 +93,10 @@ class Quote:
             raise _stale("This quote has expired")
         if (self.dataset, self.policy) != (policy.dataset.name, policy.fingerprint):
             raise _stale("This quote is for another data set or an earlier policy")
-        if _priced(event_of(self.queries, policy, self.epsilon)) != {"event": self.event, "price": self.price}:
+        if _priced(event_of(self.queries, policy, self.loss, self.planning)) != {
+            "event": self.event,
+            "price": self.price,
+        }:
             raise _stale("The price of this query has changed")
 
 
@@ -100,7 +113,8 @@ def read_quote(text: str, secret: bytes) -> Quote:
         parts["dataset"],
         parts["policy"],
         tuple(query_from_dict(question) for question in parts["questions"]),
-        Fraction(parts["epsilon"]),
+        RequestedLoss.from_dict(parts),
+        parts["plan"],
         parts["event"],
         parts["price"],
         parts["expires"],
@@ -112,14 +126,16 @@ def quote_secret(secret: bytes) -> bytes:
     return hmac.new(secret, b"tidegate quote", hashlib.sha256).digest()
 
 
-def event_of(queries: tuple[Query, ...], policy: Policy, epsilon: Fraction) -> Event:
-    events = plan(queries, policy, epsilon=epsilon)
-    return Together(events) if len(events) > 1 else events[0]
+def event_of(
+    queries: tuple[Query, ...], policy: Policy, loss: RequestedLoss, planning: Planning = "one-by-one"
+) -> Event:
+    """Return the event of a request."""
+    return plan_request(queries, policy, loss=loss, planning=planning).event
 
 
 def _priced(event: Event) -> dict[str, str]:
-    price: Amount = event.price
-    return {"event": sha256(canonical(event.to_dict())), "price": str(price)}
+    price = event.price
+    return {"event": sha256(canonical(event.to_dict())), "price": str(price.z if price.pure is None else price.pure)}
 
 
 def _stale(what: str) -> StaleQuote:

@@ -11,7 +11,7 @@ from tidegate.accounting import Amount
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived, derive
 from tidegate.answer.run import answer, preview
-from tidegate.answer.spending import Calibration, resolve_loss
+from tidegate.answer.spending import Calibration, Planning, RequestedLoss, resolve_loss
 from tidegate.answer.sql import parse_sql
 from tidegate.errors import BudgetExceeded
 from tidegate.exact import Number
@@ -84,12 +84,15 @@ class Session:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
     ) -> Answer: ...
     @overload
     def answer(
@@ -99,27 +102,33 @@ class Session:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
     ) -> Answer | Answers: ...
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
     ) -> Answers: ...
     def answer(
         self,
@@ -128,19 +137,23 @@ class Session:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
     ) -> Answer | Answers:
         """Answer one query (an Answer) or several under one charge (Answers), as values or as SQL.
 
-        Specify exactly one of `rho` (identification by this answer alone), `epsilon` (its loss), or `error` (the largest
-        error, with `confidence`); see `resolve_loss` for `calibration` and `window`. Repeating a query costs nothing and
-        returns the same answer. `key` makes a request idempotent; `user` is recorded in the ledger, and `share` is the
-        most that `user` can spend in total.
+        Specify exactly one of `rho` (identification by this answer alone), `epsilon` (its loss), `error` (the largest
+        error, with `confidence`), or `share` (its part of the total budget); under the average guarantee, `z` replaces
+        `epsilon`. See `resolve_loss` for `calibration` and `window`. Repeating a query costs nothing and returns the same
+        answer. plan="auto" answers several counts from one measurement, if that has less error. `key` makes a request idempotent; `user` is recorded in the ledger, and `budget_share` is the most that
+        `user` can spend in total.
         """
         queries = self.queries(question)
         loss = resolve_loss(
@@ -149,6 +162,8 @@ class Session:
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
@@ -158,11 +173,12 @@ class Session:
             self.policy,
             lambda: self.table,
             self.ledger,
-            epsilon=loss,
+            loss=loss,
             bits=SecureBits(),
+            planning=plan,
             key=key,
             user=user,
-            share=share,
+            budget_share=budget_share,
         )
         is_single = isinstance(question, Query) or (isinstance(question, str) and len(queries) == 1)
         return answers[0] if is_single else answers
@@ -174,9 +190,12 @@ class Session:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free; reads no row."""
         queries = self.queries(question)
@@ -186,13 +205,15 @@ class Session:
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
         )
         account = self.account
         free = [known.says() if (known := derive(query, self.policy, self.ledger)) else "" for query in queries]
-        return preview(queries, self.policy, account, epsilon=loss, confidence=confidence, free=free)
+        return preview(queries, self.policy, account, loss=loss, confidence=confidence, planning=plan, free=free)
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
         """Return the accuracy of these queries if they share the remaining budget equally. Free; reads no row."""
@@ -202,7 +223,8 @@ class Session:
                 f'No budget remains for "{account.name}": {account.spent.say()} of {account.ceiling.say()} is spent.'
             )
         queries = self.queries(question)
-        return preview(queries, self.policy, account, epsilon=account.left.value, confidence=confidence)
+        loss = RequestedLoss(account.left.value, account.unit)
+        return preview(queries, self.policy, account, loss=loss, confidence=confidence)
 
     def derive(self, question: Query | str) -> Derived | None:
         """Return what follows from earlier answers at no cost, or None."""
@@ -245,6 +267,7 @@ class Session:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str | Model = "auto",
@@ -254,12 +277,13 @@ class Session:
         columns: Iterable[str] = (),
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
         progress: Progress | None = None,
     ) -> SyntheticTables:
         """Generate artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
 
-        Specify exactly one of `epsilon` (the loss of each table) or `rho` (identification by all of them). Repeating a
+        Specify exactly one of `epsilon` (the loss of each table), `rho` (identification by all of them), or `share` (their part of
+        the total budget). Repeating a
         request costs nothing and returns the same tables; an interrupted run continues from its checkpoint.
 
         Args:
@@ -278,6 +302,7 @@ class Session:
             self.policy,
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,
@@ -295,7 +320,7 @@ class Session:
             bits=SecureBits(),
             key=key,
             user=user,
-            share=share,
+            budget_share=budget_share,
             progress=progress,
         )
 
@@ -304,6 +329,7 @@ class Session:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str | Model = "auto",
@@ -320,6 +346,7 @@ class Session:
             self.policy,
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,
@@ -337,7 +364,7 @@ class Session:
         epsilon: Number,
         key: str = "",
         user: str = "",
-        share: Amount | None = None,
+        budget_share: Amount | None = None,
     ) -> PaidQuality:
         """Return how far synthetic tables are from the original, as two noisy numbers that an analyst can see.
 
@@ -358,14 +385,16 @@ class Session:
             bits=SecureBits(),
             key=key,
             user=user,
-            share=share,
+            budget_share=budget_share,
         )
 
     def queries(self, question: Question) -> tuple[Query, ...]:
         """Return the queries of a question: values as they are, SQL parsed."""
         if isinstance(question, str):
             return parse_sql(question, self.policy)
-        return (question,) if isinstance(question, Query) else tuple(question)
+        if isinstance(question, Query):
+            return (question,)
+        return tuple(query for part in question for query in self.queries(part))
 
     def close(self) -> None:
         """Close the ledger."""

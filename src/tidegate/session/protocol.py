@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, overload
 
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
-from tidegate.answer.spending import Calibration
+from tidegate.answer.spending import Calibration, Planning
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.policy import Policy
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
-Question: TypeAlias = Query | Sequence[Query] | str
+Question: TypeAlias = Query | Sequence[Query] | list[str] | str
 
 
 class ReleaseDesk(Protocol):
@@ -126,7 +126,7 @@ class CollectionSurvey(Protocol):
 
 
 class DataSession(Protocol):
-    """One data set under one policy. Specify exactly one of `rho`, `epsilon` or `error` wherever they are parameters."""
+    """One data set under one policy. Specify exactly one of `rho`, `epsilon`, `error`, `share` or `z` wherever they are parameters."""
 
     @property
     def policy(self) -> Policy:
@@ -146,9 +146,12 @@ class DataSession(Protocol):
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer: ...
     @overload
@@ -159,22 +162,28 @@ class DataSession(Protocol):
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer | Answers: ...
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answers: ...
 
@@ -185,9 +194,12 @@ class DataSession(Protocol):
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free; reads no row."""
         ...
@@ -213,6 +225,7 @@ class DataSession(Protocol):
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",
@@ -231,6 +244,7 @@ class DataSession(Protocol):
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",

@@ -15,15 +15,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 from urllib.parse import quote
 
-from tidegate.accounting import Amount
 from tidegate.accounting.amount import ZERO
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.query_json import query_to_dict
-from tidegate.answer.spending import Calibration
+from tidegate.answer.spending import Calibration, Planning
+from tidegate.answer.sql import parse_sql
 from tidegate.errors import StalePolicy, Unsupported
 from tidegate.exact import Number
 from tidegate.ledger import Account
+from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import Policy
 from tidegate.policy.toml import policy_from_dict
 from tidegate.session.http import TIMEOUT, ServiceClient, read_response
@@ -87,17 +88,19 @@ class RemoteSession:
 
     def read_policy(self) -> Policy:
         """Read the public part of the policy from the service."""
-        data = self.describe()["policy"]
-        self._policy = read_response(lambda: policy_from_dict(data))
-        return self._policy
+        return self._policy_of_description(self.describe())
 
     @property
     def account(self) -> Account:
         """The spent and the remaining budget."""
         data = self.describe()
-        amounts = data["account"] or {}
-        spent, limit = (Amount.parse(amounts[name]) if amounts else ZERO for name in ("spent", "ceiling"))
-        return Account(data["name"], spent, limit, data["fingerprint"])
+        if not data["account"]:
+            return Account(data["name"], ZERO, ZERO, data["fingerprint"])
+        return account_from_dict({**data["account"], "policy": data["fingerprint"]}, self._policy_of_description(data))
+
+    def _policy_of_description(self, data: Mapping[str, Any]) -> Policy:
+        self._policy = read_response(lambda: policy_from_dict(data["policy"]))
+        return self._policy
 
     @overload
     def answer(
@@ -107,9 +110,12 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer: ...
     @overload
@@ -120,22 +126,28 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer | Answers: ...
     @overload
     def answer(
         self,
-        question: Sequence[Query],
+        question: Sequence[Query] | list[str],
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answers: ...
     def answer(
@@ -145,21 +157,28 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
         key: str = "",
     ) -> Answer | Answers:
         """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
         connection breaks is sent again and charged once."""
+        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
+            plan=plan,
         )
         data = self._client.post(self._at("answers"), content, key=key, again=True)
         policy = self._policy_of(data)
@@ -173,21 +192,34 @@ class RemoteSession:
         rho: Number | None = None,
         epsilon: Number | None = None,
         error: Number | None = None,
+        share: Number | None = None,
+        z: Number | None = None,
         confidence: float = 0.95,
         calibration: Calibration = "equation-15",
         window: int = 1,
+        plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free."""
+        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
             epsilon=epsilon,
             error=error,
+            share=share,
+            z=z,
             confidence=confidence,
             calibration=calibration,
             window=window,
+            plan=plan,
         )
         return self._preview(content)
+
+    def _parse_list(self, question: Question) -> Question:
+        """Return a list of SQL statements as queries; the service takes one statement or queries."""
+        if not isinstance(question, list) or not all(isinstance(part, str) for part in question):
+            return question
+        return [query for part in question for query in parse_sql(str(part), self.policy)]
 
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
         """Return the accuracy of these queries if they share the remaining budget equally. Free."""
@@ -232,6 +264,7 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",
@@ -250,6 +283,7 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,
@@ -266,6 +300,7 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        share: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
         model: str = "auto",
@@ -280,6 +315,7 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            share=share,
             tables=tables,
             rows=rows,
             model=model,
@@ -359,7 +395,9 @@ def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
     content: dict[str, Any] = {name: _value(number) for name, number in numbers.items()}
     if isinstance(question, str):
         return {"sql": question, **content}
-    queries = [question] if isinstance(question, Query) else question
+    if isinstance(question, Query):
+        return {"questions": [query_to_dict(question)], **content}
+    queries = [query for query in question if isinstance(query, Query)]
     return {"questions": [query_to_dict(query) for query in queries], **content}
 
 

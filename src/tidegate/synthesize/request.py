@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.accounting import Amount, Filtered, budget_of
 from tidegate.errors import UnknownColumn, Unsupported, did_you_mean
-from tidegate.exact import Number, exact, positive
+from tidegate.exact import Number, exact, positive, root_below
 from tidegate.policy import Policy
 from tidegate.policy.fingerprint import texts
 
@@ -67,6 +67,7 @@ def resolve_request(
     *,
     epsilon: Number | None = None,
     rho: Number | None = None,
+    share: Number | None = None,
     tables: int = 1,
     rows: int | None = None,
     model: Any = "auto",
@@ -77,22 +78,29 @@ def resolve_request(
 ) -> SynthesisRequest:
     """Return the checked request.
 
-    Exactly one of `epsilon` (the loss of each table) and `rho` (identification by all tables of this request together) sets
-    the loss.
+    Exactly one of `epsilon` (the loss of each table), `rho` (identification by all tables of this request together) and
+    `share` (their part of the total budget) sets the loss.
     """
-    if (epsilon is None) == (rho is None):
+    if sum(value is not None for value in (epsilon, rho, share)) != 1:
         raise Unsupported(
-            "Specify exactly one of `epsilon` or `rho`.",
-            "`epsilon` is the loss of each table; `rho` limits the probability of identification by all tables together.",
+            "Specify exactly one of `epsilon`, `rho`, or `share`.",
+            "`epsilon` is the loss of each table; `rho` limits the probability of identification by all tables together; "
+            "`share` is their part of the total budget.",
         )
     table_count = check_whole(tables, "tables", most=MOST_TABLES)
     if epsilon is not None:
         loss = positive(epsilon, "epsilon")
+    elif rho is not None:
+        budget = budget_of(policy)
+        loss = _each(budget.loss_alone(positive(rho, "rho")).value, table_count, budget.guarantee == "average")
     else:
-        loss = budget_of(policy).loss_alone(positive(rho or 0, "rho")).value / table_count
+        budget, part = budget_of(policy), positive(share or 0, "share")
+        if part > 1:
+            raise Unsupported("`share` is a part of the total budget, at most 1.", "Write 0.1 for 10%.")
+        loss = _each(budget.ceiling.value * part, table_count, budget.unit == "z")
     loss = Amount.down(loss).value  # whole grains: the charge never exceeds the request
     if not loss:
-        raise Unsupported("`epsilon` is too small to be charged.", "Use a larger `epsilon`.")
+        raise Unsupported("The loss is too small to be charged.", "Use a larger `epsilon`, `rho` or `share`.")
     if target and target not in policy.attributes:
         raise UnknownColumn(
             f'There is no column "{target}" in policy "{policy.dataset.name}".',
@@ -109,6 +117,11 @@ def resolve_request(
         None if seed is None else check_whole(seed, "seed", least=0, most=2**63 - 1),
         tuple(dict.fromkeys([columns] if isinstance(columns, str) else columns)),
     )
+
+
+def _each(loss: Fraction, tables: int, average: bool) -> Fraction:
+    """Return the epsilon of each table for a loss of all: a part of it, or by z = tables * epsilon**2 / 8 if it is a z."""
+    return root_below(8 * loss / tables) if average else loss / tables
 
 
 def _share(name: str, value: Number) -> Fraction:

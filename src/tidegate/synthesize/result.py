@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pyarrow as pa
 
-from tidegate.accounting import Amount, Budget, budget_of, yes_no_certainty
+from tidegate.accounting import Amount, Budget, Price, budget_of
+from tidegate.accounting.budget import SHORT
 from tidegate.errors import Unsupported
 from tidegate.exact import say
 from tidegate.ledger import Account, Charge
@@ -335,13 +336,18 @@ class SynthesisPreview:
     description: Description
     stages: tuple[Stage, ...]
     known: str
-    cost: Amount
+    price: Price
     account: Account
     budget: Budget
 
     @property
+    def cost(self) -> Amount:
+        """The cost in the account's unit."""
+        return self.account.cost_of(self.price)
+
+    @property
     def fits(self) -> bool:
-        return self.cost <= self.account.left
+        return self.account.fits(self.price)
 
     @property
     def model(self) -> str:
@@ -355,8 +361,8 @@ class SynthesisPreview:
         """Return, for each protected target: now, after these tables, and the limit."""
         return {
             target.name: {
-                "now": float(target.identification(self.account.spent)),
-                "after": float(target.identification(self.account.spent + self.cost)),
+                "now": float(target.identification(self.account.totals)),
+                "after": float(target.identification(self.account.totals + self.price)),
                 "ceiling": float(target.rho),
             }
             for target in self.budget.targets
@@ -364,9 +370,9 @@ class SynthesisPreview:
 
     def yes_no(self) -> dict[str, float]:
         """Return the worst certainty of a yes/no question about one person: now, after these tables, and at the limit."""
-        spent = self.account.spent
-        losses = {"now": spent, "after": spent + self.cost, "ceiling": self.account.ceiling}
-        return {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+        spent = self.account.totals
+        certainty = {"now": self.budget.yes_no(spent), "after": self.budget.yes_no(spent + self.price)}
+        return {**certainty, "ceiling": self.account.yes_no_limit(self.budget)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -380,6 +386,8 @@ class SynthesisPreview:
             "left": str(self.account.left),
             "left_after": str(self.account.left.minus(self.cost)),
             "fits": self.fits,
+            **self.account.in_all_units(self.price),
+            "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),
         }
@@ -388,8 +396,8 @@ class SynthesisPreview:
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> SynthesisPreview:
         """Return the preview that `to_dict` wrote."""
         stages, account = tuple(Stage.from_dict(stage) for stage in data["stages"]), account_from_dict(data, policy)
-        described, cost = Description.from_dict(data), Amount.parse(data["cost"])
-        return cls(described, stages, data["shares"], cost, account, budget_of(policy))
+        described, price = Description.from_dict(data), Price.from_dict(data["cost_by_unit"])
+        return cls(described, stages, data["shares"], price, account, budget_of(policy))
 
     def __str__(self) -> str:
         risks = "".join(
@@ -404,7 +412,7 @@ class SynthesisPreview:
         left = f"{self.account.left.say()} remaining{'' if self.fits else ': exceeds the budget'}"
         names = ", ".join(self.description.learnt)
         lines = [
-            f"would cost   epsilon {self.cost.say()} ({left}){risks}",
+            f"would cost   {SHORT[self.account.unit]} {self.cost.say()} ({left}){risks}",
             f"would learn  {names}, by {self.model} ({self.why})",
             *(f"             {note}" for note in self.description.notes),
             f"would split  {self.known}:",

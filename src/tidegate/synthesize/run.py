@@ -37,7 +37,7 @@ def synthesize(
     bits: Bits,
     key: str = "",
     user: str = "",
-    share: Amount | None = None,
+    budget_share: Amount | None = None,
     progress: Progress | None = None,
 ) -> SyntheticTables:
     """Return synthetic tables, charged in full before a row is read and recorded before they are returned.
@@ -54,7 +54,7 @@ def synthesize(
         rows = public_rows(plan, table)
         plan.stages(rows or expected_rows(policy)[0])  # refuses an impossible split before the charge
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
-        receipt = _charge(plan, ledger, key=key, user=user, share=share)
+        receipt = _charge(plan, ledger, key=key, user=user, share=budget_share)
         learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
         with open_diaries(folder, receipt.entry.hash) as checkpoint:
             stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have finished first
@@ -75,8 +75,8 @@ def preview(request: SynthesisRequest, policy: Policy, account: Account) -> Synt
     """Return the cost, the model and the split of the loss without reading a row or charging anything."""
     plan = plan_for(request, policy)
     rows, known = expected_rows(policy)
-    stages, cost = plan.stages(rows), plan.request.event.price
-    return SynthesisPreview(Description.of(plan), stages, known, cost, account, budget_of(policy))
+    stages, price = plan.stages(rows), plan.request.event.price
+    return SynthesisPreview(Description.of(plan), stages, known, price, account, budget_of(policy))
 
 
 def public_rows(plan: Plan, table: Table) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tidegate.accounting import Amount
+from tidegate.accounting import Amount, Event
 from tidegate.accounting.events import event_from_dict
 from tidegate.answer.mechanisms.mechanism import Mechanism, cells_of
 from tidegate.answer.request import Query
@@ -68,12 +68,18 @@ def check_mechanism(
 
 def _price(mechanism: Mechanism, query: Query, policy: Policy) -> str:
     for epsilon in EPSILONS:
-        price = mechanism.event(query, policy, epsilon=epsilon).price.value
+        price = _pure_loss(mechanism.event(query, policy, epsilon=epsilon))
         if price > Amount.up(epsilon).value:  # amounts are rounded up
             return f"{float(price):.6g} for a requested loss of {float(epsilon):.6g}"
         if price < epsilon * Fraction(9, 10):
             return f"only {float(price):.6g} of {float(epsilon):.6g} is used"
     return ""
+
+
+def _pure_loss(event: Event) -> Fraction:
+    if event.price.pure is None:
+        raise ValueError("The event for an epsilon must have a pure loss.")
+    return event.price.pure.value
 
 
 def _read_again(mechanism: Mechanism, query: Query, policy: Policy) -> str:
@@ -131,7 +137,7 @@ def _loss(
         stored = mechanism.perturb(exact, event, bits=bits, size=draws)
         samples.append(_numbers(mechanism.read(query, policy, event, stored, confidence=0.95), draws))
     bound, event_text = best_event(samples[0], samples[1], alpha=alpha)
-    charged = float(event.price.value)
+    charged = float(_pure_loss(event))
     return "" if bound <= charged else f"{bound:.3f} is proven by {event_text}, {charged:.3f} was charged"
 
 

@@ -69,7 +69,7 @@ def _cells(query: StoredQuery) -> list[dict[str, Any]]:
             _markdown("*This entry cannot be run again: it is not a query, or the policy has changed since.*"),
         ]
     name = f"answer_{query.number}"
-    options = python_options({"epsilon": str(query.again.epsilon)})
+    options = python_options({query.again.unit: str(query.again.loss), "plan": query.again.planning})
     several = len(query.again.queries) > 1
     shown = f"[part.rows() for part in {name}]" if several else f"{name}.rows()"
     source = f"{name} = remote.answer({python_queries(query.again.queries)}, {options})\n{shown}"

@@ -91,8 +91,8 @@ def test_score_is_exactly_the_mean_total_variation() -> None:
 def test_noise_smaller_by_a_tenth_exceeds_the_charge() -> None:
     tables = groupings(ATTRIBUTES, 1)
     event = plan([tables], rows=10, synthetic=10, epsilon=Fraction("0.3"))[0]
-    assert event.price.value <= Fraction("0.3")
-    assert DiscreteLaplace(event.sensitivity, event.scale * Fraction(9, 10)).price.value > Fraction("0.3")
+    assert event.price.pure.value <= Fraction("0.3")
+    assert DiscreteLaplace(event.sensitivity, event.scale * Fraction(9, 10)).price.pure.value > Fraction("0.3")
 
 
 def policy(**dataset: Any) -> Policy:

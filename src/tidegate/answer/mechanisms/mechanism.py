@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Event
+from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, Event, GaussianMoments, Moments
 from tidegate.answer.request import Query
-from tidegate.noise import Bits
+from tidegate.noise import Bits, Gaussian, Laplace, Noise
 from tidegate.policy import Category, Policy
 from tidegate.tables import Axis, Table
 
@@ -61,6 +61,10 @@ class Mechanism(Protocol):
         """Return the event for a loss of at most `epsilon`, without data."""
         ...
 
+    def average_event(self, query: Query, policy: Policy, *, z: Fraction) -> Event:
+        """Return the event for an average loss of at most `z`, without data."""
+        ...
+
     def error(self, query: Query, policy: Policy, event: Any, *, confidence: float) -> float | None:
         """Return the error of the answer in the column's unit; None if it depends on the data."""
         ...
@@ -80,6 +84,18 @@ class Mechanism(Protocol):
     def read(self, query: Query, policy: Policy, event: Any, stored: Any, *, confidence: float) -> Reading:
         """Return the reading of stored integers, or of several results along a first axis at once."""
         ...
+
+
+def noise_of(event: DiscreteLaplace | DiscreteGaussian) -> Noise:
+    """Return the noise of every number of an event."""
+    return Laplace(event.scale) if isinstance(event, DiscreteLaplace) else Gaussian(event.sigma)
+
+
+def noises_of(event: Moments | GaussianMoments) -> list[Noise | None]:
+    """Return the noise of number, sum and squares; None where it was not released."""
+    if isinstance(event, Moments):
+        return [Laplace(scale) if scale is not None else None for scale in event.scales]
+    return [Gaussian(sigma) if sigma is not None else None for sigma in event.sigmas]
 
 
 def spread(cells: NDArray[Any], size: int | None) -> NDArray[Any]:

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import Event, Exponential, Together
-from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of
+from tidegate.accounting import Choices, Event, Exponential, Together
+from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, cells_of
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, exponential_choice, exponential_choices
 from tidegate.policy import Numeric, Policy
 from tidegate.tables import Table
 
 FINE = 2**12
+FINEST = 2**40  # steps of the square root of an average loss
 
 
 class Ranks:
@@ -37,6 +38,13 @@ class Ranks:
         sensitivity = Fraction(policy.dataset.unit.rows_per_person * _denominator(query))
         choice = Exponential(sensitivity, _round_down(epsilon / (2 * sensitivity * touched)))
         return Together((choice, choice)) if query.groups else choice
+
+    def average_event(self, query: Query, policy: Policy, *, z: Fraction) -> Choices:
+        sensitivity = Fraction(policy.dataset.unit.rows_per_person * _denominator(query))
+        groups = cells_of(query, policy)
+        per_square = Choices(Fraction(1), Fraction(1), groups).price.z.value  # z is this times (rate * sensitivity)**2
+        moved = Fraction(math.isqrt(math.floor(z / per_square * FINEST**2)), FINEST)
+        return Choices(sensitivity, _round_down(moved / sensitivity), groups)
 
     def error(self, query: Query, policy: Policy, event: Event, *, confidence: float) -> float | None:
         return None
@@ -101,7 +109,7 @@ def _denominator(query: Query) -> int:
 
 def _rate(event: Event) -> Fraction:
     choice = event.parts[0] if isinstance(event, Together) else event
-    if not isinstance(choice, Exponential):
+    if not isinstance(choice, Exponential | Choices):
         raise ValueError("Ranks must be chosen by the exponential mechanism.")
     return choice.rate
 

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import DiscreteLaplace, Event, KNorm, Together
+from tidegate.accounting import DiscreteLaplace, Event, GaussianBox, KNorm, Together
 from tidegate.answer.mechanisms.mechanism import Exact, Reading
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
-from tidegate.noise import STEPS, Bits, box_noise, discrete_laplace, round_up, scale_for
+from tidegate.noise import STEPS, Bits, box_noise, discrete_gaussian, discrete_laplace, round_up, scale_for, sigma_for
 from tidegate.policy import Numeric, Policy
 from tidegate.tables import Table
 
@@ -34,12 +34,13 @@ AGAIN = 2_000  # simulated noises, to estimate the error
 
 
 class Regressions:
-    """Intercept and slopes of a linear regression from noisy integer sums.
+    """Noisy sums of products, from which the coefficients follow.
 
     Guarantee:
-        With d = code - center and |d| <= B, a row that is changed, added or removed changes a sum of d by at most the
-        span of the column, of d^2 by B^2, of d e by 2 B C, and the number of rows by 1; k rows by k times that. All these
-        changes together are a box: the K-norm event prices the box, the functional mechanism adds up its sides.
+        With d = code - center and |d| <= B, a row that is added, removed or changed changes a sum of d by at most the span
+        of the column, of d**2 by B**2, of d e by 2 B C, and the number of rows by 1; k rows by k times that. All these at once
+        are a box: the K-norm event prices the box, the functional mechanism adds up its sides, and the Gaussian event adds
+        up their squares.
     """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Event:
@@ -48,6 +49,13 @@ class Regressions:
             scales = self._functional_scales(query, policy, epsilon)
             return Together(tuple(DiscreteLaplace(Fraction(b), s) for b, s in zip(bounds, scales, strict=True)))
         return KNorm(bounds, STEPS, round_up(STEPS / epsilon))
+
+    def average_event(self, query: Query, policy: Policy, *, z: Fraction) -> GaussianBox:
+        """Return Gaussian noise on every sum, with the sigma of each in units of its largest term."""
+        sums = Sums(query, policy)
+        squares = sum((Fraction(b, u) ** 2 for b, u in zip(sums.bounds, sums.units, strict=True)), Fraction(0))
+        factor = sigma_for(squares / 4, z)
+        return GaussianBox(sums.bounds, tuple(round_up(factor * unit) for unit in sums.units))
 
     def _functional_scales(self, query: Query, policy: Policy, epsilon: Fraction) -> list[Fraction]:
         """The same scale for every sum, in units of its largest term."""
@@ -80,6 +88,8 @@ class Regressions:
         """Draw the noise of all sums at once."""
         if isinstance(event, KNorm):
             noise = box_noise(event.bounds, event.scale, steps=event.steps, bits=bits)
+        elif isinstance(event, GaussianBox):
+            noise = [int(discrete_gaussian(sigma, size=1, bits=bits)[0]) for sigma in event.sigmas]
         else:
             noise = [int(discrete_laplace(part.scale, size=1, bits=bits)[0]) for part in event.parts]
         return np.array(noise, dtype=object)
@@ -110,6 +120,8 @@ def _noise(event: Any, random: np.random.Generator) -> Floats:
         bounds = np.array(event.bounds, np.float64)
         norm = random.gamma(bounds.size + 1, float(event.scale) / event.steps, AGAIN)
         return np.asarray(norm[:, None] * random.uniform(-1, 1, (AGAIN, bounds.size)) * bounds)
+    if isinstance(event, GaussianBox):
+        return np.asarray(random.normal(0, [float(sigma) for sigma in event.sigmas], (AGAIN, len(event.sigmas))))
     scales = np.array([float(part.scale) for part in event.parts])
     return np.asarray(random.laplace(0, 1, (AGAIN, scales.size)) * scales)
 

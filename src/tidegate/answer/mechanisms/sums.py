@@ -13,11 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from tidegate.accounting import Moments
-from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, clip_reading, most_rows, rows_per_cell, spread
+from tidegate.accounting import GaussianMoments, Moments
+from tidegate.answer.mechanisms.mechanism import (
+    Exact,
+    Reading,
+    axes_of,
+    cells_of,
+    clip_reading,
+    most_rows,
+    noises_of,
+    rows_per_cell,
+    spread,
+)
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
-from tidegate.noise import Bits, discrete_laplace, noise_quantile, round_up
+from tidegate.noise import Bits, Noise, round_up, sigma_for
 from tidegate.policy import EachRow, Numeric, Policy
 from tidegate.tables import Table
 
@@ -30,13 +40,16 @@ SHARES = {
     "std": (Fraction(1, 5), Fraction(2, 5), Fraction(2, 5)),
 }
 
+Summed = Moments | GaussianMoments
+ROUNDED = Fraction(1, 2**40)
+LEAST = Fraction(1, 4)  # squared radius: a column with one value still gets the noise of one step
+
 
 class Sums:
-    """Sums, means, variances and standard deviations from noisy integer sums.
+    """Noisy sums of 1, d and d**2, from which sums, means and variances follow.
 
     Guarantee:
-        Pure loss event.price, derived in `tidegate.accounting.Moments`. No floating-point number is computed before the
-        noise is added.
+        The loss of the event, worked out in `tidegate.accounting.Moments` and `GaussianMoments`; no float before the noise.
     """
 
     def event(self, query: Query, policy: Policy, *, epsilon: Fraction) -> Moments:
@@ -57,10 +70,30 @@ class Sums:
         scales = [round_up(scale * factor) if scale is not None else None for scale in base]
         return Moments(grid.lowest, grid.highest, rows, (scales[0], scales[1], scales[2]), **shape)
 
-    def error(self, query: Query, policy: Policy, event: Moments, *, confidence: float) -> float | None:
+    def average_event(self, query: Query, policy: Policy, *, z: Fraction) -> GaussianMoments:
+        """Return Gaussian noise on the same sums, each with a sigma in units of its largest term.
+
+        At equal parts the number of rows is free beside a sum, and the squares are if every row counts
+        (`GaussianMoments`); of a variance over an unknown number of rows, all three share the loss.
+        """
+        grid = _Lattice(query, policy)
+        reach = max(abs(grid.lowest), abs(grid.highest), 1)
+        base = [Fraction(reach) ** power if power in grid.powers else None for power in range(3)]
+        shape: dict[str, Any] = {"cells": cells_of(query, policy), "always": grid.known}
+        rows = policy.dataset.unit.rows_per_person
+        unscaled = GaussianMoments(grid.lowest, grid.highest, rows, (base[0], base[1], base[2]), **shape)
+        factor = sigma_for((unscaled.squared_radius or LEAST) * rows**2, z)
+        while True:
+            sigmas = [round_up(sigma * factor) if sigma is not None else None for sigma in base]
+            event = GaussianMoments(grid.lowest, grid.highest, rows, (sigmas[0], sigmas[1], sigmas[2]), **shape)
+            if event.price.z.value <= z:
+                return event
+            factor *= 1 + ROUNDED  # sigmas that were rounded by different amounts
+
+    def error(self, query: Query, policy: Policy, event: Summed, *, confidence: float) -> float | None:
         grid, rows = _Lattice(query, policy), rows_per_cell(query, policy)
         if query.statistic == "sum":
-            return float(grid.unit * noise_quantile(_required(event.scales[1]), confidence))
+            return float(grid.unit * _required(noises_of(event)[1]).quantile(confidence))
         if query.statistic != "mean" or rows is None:
             return None
         half = _halves(event, confidence)
@@ -69,7 +102,7 @@ class Sums:
         at_end = max(abs(grid.lowest), abs(grid.highest))
         return float(grid.unit) * (half[1] + at_end * half[0]) / max(1.0, float(rows) - half[0])
 
-    def caution(self, query: Query, policy: Policy, event: Moments) -> str:
+    def caution(self, query: Query, policy: Policy, event: Summed) -> str:
         if query.statistic == "sum" or rows_are_public(query, policy):
             return ""
         rows = rows_per_cell(query, policy)
@@ -94,16 +127,16 @@ class Sums:
             moments[1] = np.asarray(grid.factor * moments[1] + grid.offset * number, dtype=object)
         return Exact(query, table.policy, tuple(moments[power] for power in grid.powers))
 
-    def perturb(self, exact: Exact, event: Moments, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
+    def perturb(self, exact: Exact, event: Summed, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
         noisy: list[Any] = [None, None, None]
-        powers = [power for power, scale in enumerate(event.scales) if scale is not None]
-        for power, numbers in zip(powers, exact.numbers, strict=True):
-            cells, scale = spread(numbers, size), _required(event.scales[power])
-            noise = discrete_laplace(scale, size=cells.size, bits=bits).reshape(cells.shape)
-            noisy[power] = np.asarray(cells + noise, dtype=object).tolist()
+        noises = [(power, noise) for power, noise in enumerate(noises_of(event)) if noise is not None]
+        for (power, noise), numbers in zip(noises, exact.numbers, strict=True):
+            cells = spread(numbers, size)
+            drawn = noise.draw(cells.size, bits=bits).reshape(cells.shape)
+            noisy[power] = np.asarray(cells + drawn, dtype=object).tolist()
         return {"moments": noisy}
 
-    def read(self, query: Query, policy: Policy, event: Moments, stored: Any, *, confidence: float) -> Reading:
+    def read(self, query: Query, policy: Policy, event: Summed, stored: Any, *, confidence: float) -> Reading:
         grid = _Lattice(query, policy)
         noisy = [np.array(cells, np.float64) if cells is not None else None for cells in stored["moments"]]
         half = _halves(event, confidence)
@@ -227,17 +260,17 @@ class _Box:
         return float((self.grid.attribute.high - self.grid.attribute.low) ** 2) / 2
 
 
-def _halves(event: Moments, confidence: float) -> list[float]:
+def _halves(event: Summed, confidence: float) -> list[float]:
     """Return the error of each noisy moment such that all hold together with the confidence (a union bound)."""
-    scale_count = sum(scale is not None for scale in event.scales)
-    each = 1 - (1 - confidence) / scale_count
-    return [float(noise_quantile(scale, each)) if scale is not None else 0.0 for scale in event.scales]
+    noises = noises_of(event)
+    each = 1 - (1 - confidence) / sum(noise is not None for noise in noises)
+    return [float(noise.quantile(each)) if noise is not None else 0.0 for noise in noises]
 
 
-def _required(scale: Fraction | None) -> Fraction:
-    if scale is None:
-        raise ValueError("A sum must have a scale.")
-    return scale
+def _required(noise: Noise | None) -> Noise:
+    if noise is None:
+        raise ValueError("A sum must have noise.")
+    return noise
 
 
 def _common(first: Fraction, second: Fraction) -> Fraction:

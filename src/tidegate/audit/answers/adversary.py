@@ -214,7 +214,7 @@ def attack_tight_calibration(situation: Situation, resources: Resources) -> list
         return []
     if situation.random_guess > 1 / situation.codes.size:  # tight calibration is for a value with a uniform prior
         return []
-    epsilon = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight")
+    epsilon = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight").amount
     outcome = WorldSampler(situation, [query], resources, epsilon=epsilon).sample(resources.clock, most=resources.most)
     best = [(situation.in_promised_unit(outcome.loss_bound(resources.alpha)), query.says())]
     figures = {"tries": 3 * outcome.times, "alpha": resources.alpha, "seconds": resources.clock.spent}

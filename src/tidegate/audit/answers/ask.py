@@ -20,6 +20,7 @@ from tidegate.accounting import Event
 from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms import Mechanism, mechanism_for
 from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.arrays import Floats
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
@@ -76,7 +77,7 @@ class CachedTable:
 
 def event_of(query: Query, policy: Policy, *, epsilon: Any) -> Event:
     """Return the event of a query for at most epsilon."""
-    return plan((query,), policy, epsilon=epsilon)[0]
+    return plan((query,), policy, loss=RequestedLoss(epsilon))[0]
 
 
 def draw_answers(query: Query, table: Any, event: Event, *, times: int, bits: Bits, run: Run = run_mechanism) -> Floats:

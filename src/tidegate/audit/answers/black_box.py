@@ -194,7 +194,12 @@ def measure_loss(
             break
     here, there = (np.concatenate(side) for side in drawn)
     bound, by = best_event(*distinguishing_columns(here, there), alpha=alpha, names=NAMES)
-    figures: dict[str, Any] = {"bound": bound, "promised": float(event.price), "alpha": alpha, "tries": 2 * times}
+    figures: dict[str, Any] = {
+        "bound": bound,
+        "promised": float(event.price.pure or 0),
+        "alpha": alpha,
+        "tries": 2 * times,
+    }
     return _finding(pair.query.says(), f"{2 * times:,} answers, without the ledger", by, clock, **figures)
 
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from fastapi import Request
 from fastapi.responses import Response
 
+from tidegate.accounting import budget_of
+from tidegate.accounting.budget import SHORT
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import list_tokens
 from tidegate.service.routes.dependencies import CurrentCaller, router
@@ -26,6 +28,7 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         **list_tokens(request, caller),
         "names": names,
         "desks": desks,
+        "units": {name: SHORT[budget_of(request.app.state.datasets[name].policy).unit] for name in names},
         "all_data": not caller.dataset,
         "me_id": caller.token,
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),

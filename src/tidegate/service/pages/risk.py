@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.accounting import budget_of
+from tidegate.accounting import Target, budget_of
 from tidegate.exact import say
 from tidegate.operators import (
     VALUE_OPERATORS,
@@ -27,6 +27,8 @@ SHOWN = (SquareWave, LaplaceNoise, UniformNoise, RandomizedResponse)  # at first
 START: dict[str, Any] = {
     "worlds": "99",
     "rho": "0.015",
+    "guarantee": "worst-case",
+    "within": 0,
     "values": 45,
     "operators": [
         {
@@ -61,18 +63,39 @@ def risk_page(request: Request, caller: CurrentCaller) -> Response:
 
 
 def universes_of(policy: Policy) -> list[dict[str, Any]]:
-    """Return the attributes that an adversary could guess and their numbers of possible values: protected ones first."""
+    """Return the attributes that an adversary could guess and their numbers of possible values: protected ones first.
+
+    Persons of whom several are unknown are left out: under the average guarantee, a number of values does not describe them.
+    """
     promised = [
-        {"dataset": policy.dataset.name, "name": target.name, "worlds": _number(target.worlds), "rho": say(target.rho)}
+        {
+            **_universe(policy, target.name),
+            **_values(policy, target),
+            "rho": say(target.rho),
+            "guarantee": target.guarantee,
+        }
         for target in budget_of(policy).targets
+        if target.guesses == 1
     ]
-    protected = {universe["name"] for universe in promised}
+    protected = set(policy.identification.protect if policy.identification else ())
     others = [
-        {"dataset": policy.dataset.name, "name": name, "worlds": str(attribute.size), "rho": None}
+        {**_universe(policy, name), "worlds": str(attribute.size)}
         for name, attribute in policy.attributes.items()
         if attribute.countable and name not in protected and attribute.size > 1
     ]
     return promised + others
+
+
+def _universe(policy: Policy, name: str) -> dict[str, Any]:
+    return {"dataset": policy.dataset.name, "name": name, "rho": None, "guarantee": None, "within": 0}
+
+
+def _values(policy: Policy, target: Target) -> dict[str, Any]:
+    """Return the number of values and the window of a guess. With a prior, the number already accounts for the window."""
+    attribute = policy.attributes.get(target.name)
+    if target.window and attribute is not None and attribute.size == target.worlds * (2 * target.window + 1):
+        return {"worlds": str(attribute.size), "within": target.window}
+    return {"worlds": _number(target.worlds)}
 
 
 def _number(worlds: Any) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.accounting import Amount, budget_of
+from tidegate.accounting import budget_of
 from tidegate.errors import NotThere
 from tidegate.ledger.jobs import DONE, Job, Jobs
 from tidegate.policy import Policy
@@ -72,12 +73,16 @@ def _form(served: ServedDataset) -> Described | None:
     budget = budget_of(served.policy)
     if not budget.ceiling:
         return None
-    left = served.session.account.left
+    account = served.session.account
+    left, part = account.left, account.left.value / account.ceiling.value if account.ceiling else Fraction(0)
     guess = max((target.random_guess for target in budget.targets), default=None)
     most = min((target.rho for target in budget.targets), default=None)
     return {
         "left": str(left),
-        "epsilon": _about_half(left),
+        "unit": account.unit,
+        "choices": ["epsilon", "share"] if account.unit == "epsilon" else ["share"],
+        "epsilon": _about_half(left.value),
+        "share": _about_half(part),
         "rho": None if guess is None or most is None else {"least": float(guess), "most": float(most)},
         "models": [name for name in EXACT_MODELS if name == "auto" or is_installed(name)],
         "columns": _columns(served.policy),
@@ -85,9 +90,9 @@ def _form(served: ServedDataset) -> Described | None:
     }
 
 
-def _about_half(left: Amount) -> str:
+def _about_half(left: Fraction) -> str:
     """Return an initial budget: half of the remaining budget, in two digits."""
-    return f"{float(left.value) / 2:.2g}" if left else FIRST
+    return f"{float(f'{float(left) / 2:.2g}'):f}".rstrip("0").rstrip(".") if left > Fraction(1, 10**5) else FIRST
 
 
 def _columns(policy: Policy) -> list[str]:
@@ -99,7 +104,8 @@ def _columns(policy: Policy) -> list[str]:
 def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:
     """Return code for the form's values and for downloading the newest table."""
     service = {"address": service_url(request), "dataset": view["name"]}
-    options = {"epsilon": view["form"]["epsilon"] if view["form"] else FIRST}
+    first = view["form"]["choices"][0] if view["form"] else "epsilon"
+    options = {first: view["form"][first] if view["form"] else FIRST}
     codes = synthesis_code(options, **service, preview=not view["may_start"])
     done = next((job["id"] for job in view["jobs"] if job["state"] == DONE), None)
     download = download_code(**service, job=done) if done else {}

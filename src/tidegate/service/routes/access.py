@@ -40,7 +40,7 @@ class NewToken(Form):
     share: str = Field(
         "",
         pattern=r"^(\d{1,6}(\.\d{1,30})?)?$",
-        description="The budget share, for an analyst: the most to spend in total.",
+        description="The budget share, for an analyst: the most to spend in total, in the unit of the account.",
     )
     days: float = Field(90, gt=0, le=3660, description="Days until the token expires.")
 

@@ -11,19 +11,20 @@ from fastapi import Query as Parameter
 from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
+from tidegate.accounting import FREE
 from tidegate.answer.charts import error_chart, page_chart
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query
-from tidegate.answer.run import identity
-from tidegate.answer.spending import resolve_loss
+from tidegate.answer.run import plan_request
+from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.quotes import LONGEST, Quote, event_of, quote_secret, read_quote
+from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
     After,
@@ -45,6 +46,7 @@ from tidegate.web.snippets.answer import query_code
 
 routes = router()
 MOST_QUESTIONS = 50
+LOSSES = ("rho", "epsilon", "error", "share", "z")  # a request states one of them
 LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
 
@@ -105,7 +107,7 @@ class QueryList(Form):
 
 
 class AnswerRequest(QueryList):
-    """Queries as JSON or SQL, and exactly one of rho, epsilon, or error."""
+    """Queries as JSON or SQL, and exactly one of rho, epsilon, error, share, or z."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"sql": "SELECT sex, COUNT(*) FROM people GROUP BY sex", "epsilon": 0.1}]}
@@ -113,18 +115,23 @@ class AnswerRequest(QueryList):
     rho: Number | None = Field(None, description="The largest probability of identification by this answer alone.")
     epsilon: Number | None = Field(None, description="The privacy loss to spend.")
     error: Number | None = Field(None, description="The largest error of the answer, at the given confidence.")
+    share: Number | None = Field(None, description="The part of the total budget to spend, for example 0.1.")
+    z: Number | None = Field(None, description="The loss to spend under the average guarantee.")
     confidence: float = Field(0.95, gt=0, lt=1)
     calibration: Literal["equation-15", "tight"] = "equation-15"
     window: int = Field(1, ge=1, le=1000)
+    plan: Literal["one-by-one", "auto"] = Field(
+        "one-by-one", description="auto: answer several counts from one measurement, if that has less error."
+    )
 
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments for a session."""
-        names = ("rho", "epsilon", "error", "confidence", "calibration", "window")
+        names = (*LOSSES, "confidence", "calibration", "window", "plan")
         return {name: getattr(self, name) for name in names}
 
 
 class Purchase(AnswerRequest):
-    """Queries with exactly one of rho, epsilon, or error; or a quote, which contains all of that."""
+    """Queries with exactly one of rho, epsilon, error, share, or z; or a quote, which contains all of that."""
 
     quote: str | None = Field(
         None, max_length=LONGEST, description="From POST /data/{name}/quotes; send no queries with it."
@@ -135,7 +142,7 @@ class Purchase(AnswerRequest):
 
     def refuse_both(self) -> None:
         """Raise Unsupported if the request contains both a quote and queries: it would be unclear which one to run."""
-        if self.sql is not None or self.questions or {"rho", "epsilon", "error"} & self.model_fields_set:
+        if self.sql is not None or self.questions or set(LOSSES) & self.model_fields_set:
             raise Unsupported(
                 "Send either a quote or queries.", "Send the quote alone: it contains its queries and its price."
             )
@@ -166,13 +173,13 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
-    epsilon = resolve_loss(queries, policy, **options)
-    quoted = Quote.of(queries, policy, epsilon=epsilon)
-    preview = served.session.preview(queries, epsilon=epsilon, confidence=body.confidence)
+    loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
+    quoted = Quote.of(queries, policy, loss=loss, planning=body.plan)
+    preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
-    event = event_of(queries, policy, epsilon)
-    receipt = served.session.ledger.asked_before(policy, question=identity(queries, policy, event))
-    offer |= {"price": quoted.price, "answered_before": None}
+    planned = plan_request(queries, policy, loss=loss, planning=body.plan)
+    receipt = served.session.ledger.asked_before(policy, question=planned.identity())
+    offer |= {"price": str(preview.cost), "answered_before": None}  # in the account's unit
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
         offer["answered_before"] = {"at": receipt.entry.at, "number": receipt.entry.number, "entry": receipt.entry.hash}
@@ -181,6 +188,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
             name: {**risk, "after": risk["now"], "alone": 0.0} for name, risk in offer["identification"].items()
         }
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
+        offer |= preview.account.in_all_units(FREE)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
@@ -200,7 +208,7 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
         queries, options = (
             _read_purchase(request, served, body) if body.quote else (body.queries(served), body.options())
         )
-        charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
+        charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
         question = queries[0] if len(queries) == 1 else queries  # a single query has its own response format
         content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
         return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
@@ -215,7 +223,12 @@ def _read_purchase(request: Request, served: ServedDataset, body: Purchase) -> t
     body.refuse_both()
     quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
     quoted.refuse_stale(served.policy)
-    return quoted.queries, {"epsilon": quoted.epsilon}
+    return quoted.queries, {**_stated(quoted.loss), "plan": quoted.planning}
+
+
+def _stated(loss: RequestedLoss) -> dict[str, Any]:
+    """Return a loss as the argument of a session."""
+    return {loss.unit: loss.amount}
 
 
 @routes.post("/data/{name}/derivations", response_model=Described)
@@ -256,7 +269,13 @@ def history(
     items = []
     for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
         body = entry.content()
-        item = {"number": entry.number, "at": entry.at, "cost": entry.amount, "says": says}
+        item = {
+            "number": entry.number,
+            "at": entry.at,
+            "cost": entry.amount,
+            "says": says,
+            "unit": body.get("unit", "epsilon"),
+        }
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
         items.append({**item, "again": again.to_dict() if again else None})

@@ -6,8 +6,10 @@ from typing import Any
 
 from fastapi import Request
 
-from tidegate.accounting import budget_of, yes_no_certainty
+from tidegate.accounting import Amount, budget_of, epsilon_at_delta
+from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.explain import explain
+from tidegate.ledger import Account
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
@@ -42,6 +44,7 @@ def summary(served: ServedDataset, caller: Caller) -> Described:
         "rows": policy.dataset.rows,
         "promise": str(policy.identification or policy.loss or ""),
         "account": account_of(served, caller) if answers else None,
+        "warnings": [finding.to_dict() for finding in explain(policy) if finding.warning],
         "desks": list(policy.concealments),
         "collections": list(policy.collections),
     }
@@ -49,16 +52,22 @@ def summary(served: ServedDataset, caller: Caller) -> Described:
 
 def account_of(served: ServedDataset, caller: Caller) -> Described:
     """Return the spent and remaining budget, its meaning for each protected attribute, and the caller's budget share."""
-    account = served.session.account
+    account, budget = served.session.account, budget_of(served.policy)
     targets = {
-        target.name: {"now": float(target.identification(account.spent)), "ceiling": float(target.rho)}
-        for target in budget_of(served.policy).targets
+        target.name: {"now": float(target.identification(account.totals)), "ceiling": float(target.rho)}
+        for target in budget.targets
     }
     amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
     values: dict[str, Any] = {name: str(amount) for name, amount in amounts.items()}
-    losses = {"now": account.spent, "ceiling": account.ceiling}
-    values["yes_no"] = {name: float(yes_no_certainty(loss)) for name, loss in losses.items()}
+    values |= {"unit": account.unit, "guarantee": budget.guarantee, "spent_by_unit": account.totals.to_dict()}
+    values |= {"epsilon_at_delta": shown_epsilon(account.totals), "epsilon_at_delta_limit": _limit(account)}
+    values["yes_no"] = {"now": budget.yes_no(account.totals), "ceiling": account.yes_no_limit(budget)}
     return {**values, "identification": targets, "own": _own(served, caller)}
+
+
+def _limit(account: Account) -> float | None:
+    """Return epsilon at delta = 1e-6 when the budget is used up, at most; None if the limit is a pure epsilon."""
+    return epsilon_at_delta(Amount(4 * account.ceiling.grains)) if account.unit == "z" else None
 
 
 def _own(served: ServedDataset, caller: Caller) -> Described:

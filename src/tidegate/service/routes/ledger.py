@@ -56,7 +56,14 @@ def totals(request: Request, caller: CurrentCaller) -> Described:
         account = ledger.account(name) if _can_see(caller, name) and "/" not in name else None
         if account is not None:
             amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
-            summaries.append({"account": name, **{k: str(v) for k, v in amounts.items()}, "policy": account.policy})
+            summaries.append(
+                {
+                    "account": name,
+                    **{k: str(v) for k, v in amounts.items()},
+                    "policy": account.policy,
+                    "unit": account.unit,
+                }
+            )
     return {"accounts": summaries, "head": ledger.head()}
 
 

@@ -1,4 +1,4 @@
-"""Risk: conversion between rho and epsilon, its meaning, the measures of randomized reports, and code snippets."""
+"""Risk: conversion between rho and the loss that it allows, its meaning, the measures of randomized reports, and code snippets."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import Query
 from pydantic import ConfigDict, Field
 
-from tidegate.accounting import Amount, Target, identification_after, yes_no_certainty
+from tidegate.accounting import Amount, Target
+from tidegate.accounting.budget import SHORT
 from tidegate.errors import Unsupported
 from tidegate.exact import exact
 from tidegate.exact import say as number
 from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, SquareWave, parameters_of
 from tidegate.operators import BasketOperator as OnBaskets
+from tidegate.policy.promises import Guarantee
 from tidegate.service.routes.dependencies import Charts, Described, Form, Number, router, with_charts
-from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, operators_chart
-from tidegate.service.routes.risk_meaning import curve, meaning
+from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, errors_chart, operators_chart
+from tidegate.service.routes.risk_meaning import curve, identification, meaning
+from tidegate.service.routes.risk_readings import Reading, possibilities, readings_of, readings_to_dict
 from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
 if TYPE_CHECKING:
@@ -24,6 +27,15 @@ if TYPE_CHECKING:
 
 routes = router()
 Figure = Annotated[str, Query(pattern=r"^\d{1,15}(\.\d{1,30})?$", max_length=50)]
+Reads = Annotated[
+    Guarantee | None,
+    Query(
+        description="`worst-case`: for every response (default). `average`: over the noise, with Z instead of epsilon."
+    ),
+]
+Within = Annotated[
+    int, Query(ge=0, le=10**12, description="The number of steps on each side of a guess that count as right.")
+]
 if TYPE_CHECKING:
     Operator = str
     BasketOperator = str
@@ -106,51 +118,92 @@ class Requirement(Form):
 
 @routes.get("/risk/conversion")
 def convert_risk(
-    worlds: Figure, rho: Figure | None = None, epsilon: Figure | None = None, charts: Charts = False
+    worlds: Figure,
+    rho: Figure | None = None,
+    epsilon: Figure | None = None,
+    z: Annotated[Figure | None, Query(description="The total loss under the average guarantee.")] = None,
+    guarantee: Reads = None,
+    within: Within = 0,
+    charts: Charts = False,
 ) -> Described:
-    conversion = _conversion(worlds, rho, epsilon)
-    return with_charts(conversion, {"curve": curve_chart(conversion)}) if charts else conversion
+    stated = {"rho": rho, "epsilon": epsilon, "z": z}
+    conversion = {"worlds": worlds, **_convert(exact(worlds), stated, guarantee, within)}
+    if not charts:
+        return conversion
+    plotted = {"curve": curve_chart(conversion)}
+    return with_charts(conversion, plotted | ({"errors": errors_chart(conversion)} if conversion["readings"] else {}))
 
 
-def _conversion(worlds: str, rho: str | None, epsilon: str | None) -> Described:
-    count = exact(worlds)
-    if count <= 1 or (rho is None) == (epsilon is None):
+def _convert(worlds: Fraction, stated: dict[str, str | None], guarantee: Guarantee | None, within: int) -> Described:
+    """Return rho, the loss, and what they mean under both guarantees."""
+    values = {name: value for name, value in stated.items() if value is not None}
+    if worlds <= 1 or len(values) != 1:
         raise Unsupported(
-            "The conversion needs `worlds` above 1 and either `rho` or `epsilon`.",
+            "The conversion needs `worlds` above 1 and exactly one of `rho`, `epsilon`, or `z`.",
             "Use, for example, ?worlds=99&rho=0.1.",
         )
-    if rho is not None:
-        target = Target("this", count, exact(rho))
-        if not 0 < target.rho < 1:
-            raise Unsupported("`rho` must be between 0 and 1.", "Use, for example, ?worlds=99&rho=0.1.")
-        target.refuse()
-        text = f"A probability of identification of at most {number(target.rho)} among {number(count)} possible values allows a total loss of epsilon {target.limit.say()}{_certainty(target.limit)}."
-        certain = {"yes_no": f"{yes_no_certainty(target.limit):.12f}"}
-        return {"worlds": worlds, "rho": rho, "epsilon": str(target.limit), **certain, "says": text}
-    loss = Amount.up(exact(epsilon or "0"))
-    after = identification_after(loss, count)
-    text = f"A total loss of epsilon {loss.say()} limits the probability of identification to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g}){_certainty(loss)}."
-    certain = {"yes_no": f"{yes_no_certainty(loss):.12f}"}
-    return {"worlds": worlds, "epsilon": str(loss), "rho": f"{after:.12f}", **certain, "says": text}
+    (name,) = values
+    chosen: Guarantee = guarantee or ("average" if name == "z" else "worst-case")
+    if (name, chosen) in (("epsilon", "average"), ("z", "worst-case")):
+        raise Unsupported(
+            f"`{name}` does not belong to the {chosen} guarantee.",
+            "Use `epsilon` with the worst-case guarantee, and `z` with the average one.",
+        )
+    count = possibilities(worlds, within)
+    converted = (
+        _from_rho(values[name], count, chosen, within) if name == "rho" else _from_loss(values[name], count, chosen)
+    )
+    return {**converted, "guarantee": chosen, "within": within, "blind_guess": float(1 / count)}
 
 
-def _certainty(loss: Amount) -> str:
-    return f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(yes_no_certainty(loss)):.4g}"
+def _from_rho(rho: str, count: Fraction, guarantee: Guarantee, within: int) -> Described:
+    target = Target("this", count, exact(rho), guarantee, window=within)
+    if not 0 < target.rho < 1:
+        raise Unsupported("`rho` must be between 0 and 1.", "Use, for example, ?worlds=99&rho=0.1.")
+    target.refuse()
+    reading = Reading(guarantee, target.limit)
+    text = f"A probability of identification of at most {number(target.rho)}{_on_average(reading)} among {number(count)} possible values allows a total loss of {_loss(reading)}{_certainty(reading)}."
+    values = {"rho": rho, reading.unit: str(reading.loss), "yes_no": f"{reading.yes_no:.12f}", "says": text}
+    return {**values, "readings": readings_to_dict(readings_of(target.rho, count, reading))}
+
+
+def _from_loss(loss: str, count: Fraction, guarantee: Guarantee) -> Described:
+    reading = Reading(guarantee, Amount.up(exact(loss)))
+    after = identification(reading, count)
+    text = f"A total loss of {_loss(reading)} limits the probability of identification{_on_average(reading)} to {after:.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g}){_certainty(reading)}."
+    values = {reading.unit: str(reading.loss), "rho": f"{after:.12f}", "yes_no": f"{reading.yes_no:.12f}", "says": text}
+    return {**values, "readings": readings_to_dict(readings_of(exact(values["rho"]), count, reading))}
+
+
+def _loss(reading: Reading) -> str:
+    return f"{SHORT[reading.unit]} {reading.loss.say()}"
+
+
+def _on_average(reading: Reading) -> str:
+    return " on average" if reading.guarantee == "average" else ""
+
+
+def _certainty(reading: Reading) -> str:
+    return f"; an adversary can then answer a yes/no question about one person with a certainty of up to {reading.yes_no:.4g}"
 
 
 @routes.get("/risk/meaning")
-def explain_risk(rho: Figure, worlds: Figure | None = None) -> Described:
-    explained = meaning(exact(rho), None if worlds is None else exact(worlds))
+def explain_risk(rho: Figure, worlds: Figure | None = None, guarantee: Reads = None, within: Within = 0) -> Described:
+    count = None if worlds is None else possibilities(exact(worlds), within)
+    explained = meaning(exact(rho), count, guarantee or "worst-case")
     return {"rho": rho, "worlds": worlds, **explained}
 
 
 @routes.get("/risk/curve")
 def draw_risk(
     worlds: Figure,
-    most: Annotated[float | None, Query(gt=0, le=1000, description="The largest epsilon of the curve.")] = None,
+    most: Annotated[float | None, Query(gt=0, le=1000, description="The largest loss of the curve.")] = None,
     points: Annotated[int, Query(ge=2, le=500)] = 101,
+    guarantee: Reads = None,
+    within: Within = 0,
 ) -> Described:
-    return {"worlds": worlds, **curve(exact(worlds), most=None if most is None else exact(most), points=points)}
+    count, end = possibilities(exact(worlds), within), None if most is None else exact(most)
+    return {"worlds": worlds, **curve(count, most=end, points=points, guarantee=guarantee or "worst-case")}
 
 
 @routes.post("/risk/operators")
@@ -247,6 +300,9 @@ class Conversion(Form):
     worlds: Number
     rho: Number | None = None
     epsilon: Number | None = None
+    z: Number | None = None
+    guarantee: Guarantee | None = None
+    within: int = Field(0, ge=0, le=10**12)
 
 
 class Calculation(Form):
@@ -273,9 +329,12 @@ def risk_as_code(body: Calculation) -> Described:
 
 
 def _conversion_snippet(body: Conversion) -> Described:
-    if (body.rho is None) == (body.epsilon is None):
-        raise Unsupported("Specify either `rho` or `epsilon`.")
-    return conversion_code(**{name: str(value).removesuffix(".0") for name, value in body if value is not None})
+    losses = body.model_dump(include={"rho", "epsilon", "z"}, exclude_none=True)
+    if len(losses) != 1:
+        raise Unsupported("Specify exactly one of `rho`, `epsilon`, or `z`.")
+    texts = {name: str(value).removesuffix(".0") for name, value in {"worlds": body.worlds, **losses}.items()}
+    average = "z" in losses or (body.guarantee == "average" and "rho" in losses)
+    return conversion_code(**texts, guarantee="average" if average else "worst-case", within=body.within)
 
 
 def _basket_snippet(body: Basket) -> Described:

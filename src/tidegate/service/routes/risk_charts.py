@@ -1,15 +1,19 @@
-"""The charts of the risk lab: identification against loss, comparison of operators, breaches of randomized baskets."""
+"""The charts of the risk lab: identification, errors of several answers, comparison of operators, randomized baskets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tidegate.accounting.budget import SHORT
 from tidegate.charts import Axis, Bar, Chart, Line, Rule, Table, numbers
 from tidegate.charts.chart import Tone
 from tidegate.exact import exact
 from tidegate.html.render import amount, chance
+from tidegate.policy.promises import Guarantee
 from tidegate.service.routes.risk_meaning import curve
+from tidegate.service.routes.risk_readings import UNITS, possibilities
 
 ROW = 54  # pixels per operator
 WHOLE = Axis("share or probability", low=0, high=1.03)
@@ -23,29 +27,53 @@ SERIES: tuple[tuple[str, str, Tone], ...] = (
 
 def curve_chart(conversion: Mapping[str, Any]) -> Chart:
     """Return the probability of identification for each loss, with the converted pair marked."""
-    points = curve(exact(conversion["worlds"]), most=None, points=101)
-    epsilon, rho = float(conversion["epsilon"]), float(conversion["rho"])
-    losses = numbers(point["epsilon"] for point in points["points"])
+    guarantee: Guarantee = conversion["guarantee"]
+    unit, average = UNITS[guarantee], guarantee == "average"
+    worlds = possibilities(exact(conversion["worlds"]), conversion["within"])
+    points = curve(worlds, most=None, points=101, guarantee=guarantee)
+    loss, rho = float(conversion[unit]), float(conversion["rho"])
+    losses = numbers(point[unit] for point in points["points"])
     listed = points["points"][::10]
+    certainty = "yes/no certainty" if average else "worst yes/no certainty"
     return Chart(
-        f"Among {amount(conversion['worlds'])} possible values, a loss of {amount(epsilon, 3)} limits a correct guess to {chance(rho)}",
+        f"Among {amount(worlds)} possible values, a loss of {'Z ' if average else ''}{amount(loss, 3)} limits a correct guess to {chance(rho)}"
+        f"{' on average' if average else ''}",
         (
             Line("at most", losses, numbers(point["rho"] for point in points["points"])),
-            Line(
-                "worst yes/no certainty",
-                losses,
-                numbers(point["yes_no"] for point in points["points"]),
-                "quiet",
-                "dashed",
-            ),
+            Line(certainty, losses, numbers(point["yes_no"] for point in points["points"]), "quiet", "dashed"),
             Rule("a random guess", (points["blind_guess"],), tone="ink", dash="dotted"),
-            Line("here", (epsilon,), (rho,), "limit", dots=True, joined=False),
+            Line("here", (loss,), (rho,), "limit", dots=True, joined=False),
         ),
-        Axis("total loss, epsilon", low=0),
+        Axis(f"total loss, {SHORT[unit]}", low=0),
         Axis("identification, rho", low=0, high=1.03),
         Table(
-            ("epsilon", "rho at most", "yes/no certainty at most"),
-            tuple((amount(point["epsilon"], 3), chance(point["rho"]), chance(point["yes_no"])) for point in listed),
+            (SHORT[unit], "rho at most", "yes/no certainty at most"),
+            tuple((amount(point[unit], 3), chance(point["rho"]), chance(point["yes_no"])) for point in listed),
+        ),
+    )
+
+
+def errors_chart(conversion: Mapping[str, Any]) -> Chart:
+    """Return the error of each of several equal answers that use the whole budget, under both guarantees."""
+    worst, average = (
+        numbers(point["error"] for point in conversion["readings"][guarantee]["errors"]) for guarantee in UNITS
+    )
+    counts = [point["answers"] for point in conversion["readings"]["worst-case"]["errors"]]
+    crossing = (average[0] / worst[0]) ** 2  # K answers: worst[0] * K against average[0] * sqrt(K)
+    start = "for any number of answers" if crossing <= 1 else f"from {math.floor(crossing) + 1:,} answers on"
+    least = worst[counts.index(100)] / average[counts.index(100)]
+    gain = f"; with 100 answers, {amount(least, 2)} times less" if least > 1 else ""
+    return Chart(
+        f"The average guarantee needs less noise {start}{gain}",
+        (
+            Line("worst case", numbers(counts), worst, "quiet", "dashed", dots=True),
+            Line("on average", numbers(counts), average, dots=True),
+        ),
+        Axis("number of equal answers", "log"),
+        Axis("standard deviation of each, in ranges", "log"),
+        Table(
+            ("answers", "worst case", "on average"),
+            tuple((f"{count:,}", amount(w), amount(a)) for count, w, a in zip(counts, worst, average, strict=True)),
         ),
     )
 

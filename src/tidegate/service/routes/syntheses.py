@@ -48,11 +48,12 @@ REPORT: Any = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 class Synthesis(Form):
-    """A synthesis with exactly one of epsilon (the loss per table) or rho (identification by all tables together)."""
+    """A synthesis with exactly one of epsilon (the loss per table), rho (identification by all tables), or share (of the budget)."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"epsilon": 1, "tables": 2}})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epsilon": 1, "tables": 2}, {"share": 0.5}]})
     epsilon: Number | None = None
     rho: Number | None = None
+    share: Number | None = Field(None, description="The part of the total budget for all tables, for example 0.5.")
     tables: int = Field(1, ge=1, le=100)
     rows: int | None = Field(None, ge=1, le=MOST_ROWS)
     model: str = Field("auto", pattern=r"^[a-z-]{1,40}$")
@@ -64,7 +65,7 @@ class Synthesis(Form):
     def options(self) -> dict[str, Any]:
         """Return the arguments for a session, with numbers as text: what is stored must be exact."""
         content = self.model_dump()
-        for name in ("epsilon", "rho"):
+        for name in ("epsilon", "rho", "share"):
             content[name] = None if content[name] is None else str(content[name])
         content["split"] = {name: str(share) for name, share in content["split"].items()}
         return content
@@ -188,7 +189,7 @@ def paid_quality(
     served: Served, caller: CurrentCaller, job: JobName, body: QualityPurchase, key: Key = ""
 ) -> Described:
     tables = [table.to_arrow() for table in tables_of(served, _job(served, job))]
-    charge_to: Any = {"key": caller_key(caller, key), "user": caller.name, "share": caller.share}
+    charge_to: Any = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
     paid = served.session.paid_quality(tables, epsilon=str(body.epsilon), **charge_to)
     return {**paid.to_dict(), "says": paid.says()}
 

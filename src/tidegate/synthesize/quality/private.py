@@ -118,8 +118,9 @@ class PaidQuality:
         for ways in self.ways:
             low, high = self.interval(ways)
             distances.append({"columns": ways, "mean_total_variation": self.distance(ways), "low": low, "high": high})
-        spent = {"cost": str(self.cost), "left": str(self.account.left), "entry": self.entry}
+        spent: dict[str, Any] = {"cost": str(self.cost), "left": str(self.account.left), "entry": self.entry}
         spent |= {"spent": str(self.account.spent), "ceiling": str(self.account.ceiling), "policy": self.account.policy}
+        spent |= {"unit": self.account.unit, "spent_by_unit": self.account.totals.to_dict()}
         events = [event.to_dict() for event in self.events]
         return {"paid": True, "distances": distances, "events": events, "scores": list(self.scores), **spent}
 
@@ -151,12 +152,12 @@ def private_quality(
     ways: Sequence[int] = (1, 2),
     key: str = "",
     user: str = "",
-    share: Amount | None = None,
+    budget_share: Amount | None = None,
 ) -> PaidQuality:
     """Return how far synthetic tables (one, or several as one) are from the original, charged and recorded first.
 
-    `ways` is 1 for single columns and 2 for pairs; they split epsilon equally. The same question again costs nothing. `share`
-    is the largest loss that `user` can spend in all.
+    `ways` is 1 for single columns and 2 for pairs; they split epsilon equally. The same question again costs nothing.
+    `budget_share` is the largest loss that `user` can spend in all.
     """
     rows, codes, tables = _check(synthetic, policy, ways)
     events = plan(tables, rows=rows, synthetic=codes.rows, epsilon=_positive(epsilon))
@@ -173,7 +174,9 @@ def private_quality(
         for axis in {axis.name: axis for group in tables for grouping in group for axis in grouping.axes}.values():
             empty.count([axis])
         says = f"how far a synthetic table of {codes.rows:,} rows is from the original"
-        receipt = ledger.charge(policy, together, question=question, says=says, request=key, who=user, share=share)
+        receipt = ledger.charge(
+            policy, together, question=question, says=says, request=key, who=user, share=budget_share
+        )
     stored = receipt.stored
     if stored is None:
         stored = receipt.record({"scores": _noisy(tables, counts, table, events, (rows, codes.rows), bits)})

@@ -15,8 +15,8 @@ from tidegate.web.snippets.sql import sql_of
 
 PYTHON, COMMAND = "Python", "Command line"
 PLACEHOLDER = '"tg_..."'  # a placeholder for the reader's token
-LIMITS = ("rho", "epsilon", "error")
-USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1}
+LIMITS = ("rho", "epsilon", "error", "share", "z")
+USUAL = {"confidence": 0.95, "calibration": "equation-15", "window": 1, "plan": "one-by-one"}
 OPERATORS = {"=": "=="}
 JOINED = {"and": "&", "or": "|"}
 PLAIN_IN_SHELL = set('"$`\\!')

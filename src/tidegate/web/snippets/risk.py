@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from tidegate.operators import BASKET_OPERATORS, Parameter
 
 
-def conversion_code(*, worlds: str, rho: str = "", epsilon: str = "") -> dict[str, str]:
-    """Return the snippets that convert rho to the epsilon that it allows, or back."""
-    largest = f'Fraction("{rho or 1}")'
+def conversion_code(
+    *, worlds: str, rho: str = "", epsilon: str = "", z: str = "", guarantee: str = "worst-case", within: int = 0
+) -> dict[str, str]:
+    """Return the snippets that convert rho to the loss that it allows, or back.
+
+    `within` is the number of steps on each side of a guess that count as right.
+    """
+    covered = 2 * within + 1
+    count = f'Fraction("{worlds}")' + (f" / {covered}" if within else "")
+    kind = f", guarantee={_quoted(guarantee)}" if guarantee != "worst-case" else ""
+    largest = rho or ("1/2" if z else "1")  # any rho will do for the conversion of a loss
     lines = [
         "from fractions import Fraction",
         "",
         "from tidegate.accounting import Amount, Target",
         "",
-        f'target = Target("it", worlds=Fraction("{worlds}"), rho={largest})',
+        f'target = Target("it", worlds={count}, rho=Fraction("{largest}"){kind})',
     ]
-    if epsilon:
-        lines += [f'float(target.identification(Amount.up(Fraction("{epsilon}"))))']
+    if epsilon or z:
+        lines += [f'float(target.identification(Amount.up(Fraction("{epsilon or z}"))))']
     else:
         lines += ["target.refuse()  # raises an error if a random guess is right more often", "str(target.limit)"]
-    words = ["tidegate", "risk", "convert", "--worlds", worlds]
-    words += ["--epsilon", epsilon] if epsilon else ["--rho", rho]
+    words = ["tidegate", "risk", "convert", "--worlds", str(Fraction(worlds) / covered) if within else worlds]
+    words += ["--epsilon", epsilon] if epsilon else ["--z", z] if z else ["--rho", rho]
+    words += ["--guarantee", guarantee] if rho and guarantee != "worst-case" else []
     return {"Python": "\n".join(lines), "Command line": shlex.join(words)}
 
 

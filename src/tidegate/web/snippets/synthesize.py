@@ -74,7 +74,7 @@ def quality_code(request: Mapping[str, Any], *, dataset: str) -> dict[str, str]:
 
 def changed_options(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a request that are not defaults, the budget first."""
-    spend = {name: _short(request[name]) for name in ("epsilon", "rho") if request.get(name) is not None}
+    spend = {name: _short(request[name]) for name in ("epsilon", "rho", "share") if request.get(name) is not None}
     return spend | {
         name: request[name] for name, usual in PLAIN.items() if name in request and request[name] not in (usual, None)
     }
@@ -87,6 +87,8 @@ def describe_request(request: Mapping[str, Any]) -> str:
     parts = [tables + (f" of {rows:,} rows" if rows else "")]
     if request.get("epsilon") is not None:
         parts.append(f"epsilon {_short(request['epsilon'])}" + (" each" if count > 1 else ""))
+    elif request.get("share") is not None:
+        parts.append(f"{_short(request['share'])} of the total budget")
     else:
         parts.append(f"identification by {'it' if count == 1 else 'them'} alone at most {_short(request.get('rho'))}")
     if request.get("model", "auto") != "auto":

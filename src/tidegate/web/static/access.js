@@ -1,7 +1,7 @@
 // Create tokens, show each once with its sign-in link, revoke them after a confirmation.
 
 import { showCode } from "./code.js";
-import { element } from "./elements.js";
+import { element, number } from "./elements.js";
 import { post, remove } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
@@ -14,7 +14,11 @@ function arrange() {
   const select = byId("token-dataset");
   for (const option of select.options) option.disabled = role === "respondent" && !option.dataset.desk;
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
+  byId("share-unit").textContent = unitOf(select.value) || "the unit of each data set";
 }
+
+/** The unit of a data set's amounts; empty for all data sets. */
+const unitOf = (name) => [...byId("token-dataset").options].find((option) => option.value === (name ?? ""))?.dataset.unit ?? "";
 
 function requestBody() {
   const role = byId("role").value;
@@ -24,7 +28,7 @@ function requestBody() {
   return body;
 }
 
-byId("role").addEventListener("input", arrange);
+for (const id of ["role", "token-dataset"]) byId(id).addEventListener("input", arrange);
 byId("make").addEventListener("submit", async (event) => {
   event.preventDefault();
   const token = await post("/tokens", requestBody());
@@ -61,7 +65,7 @@ function addRow(token) {
   const name = element("td", {}, token.name, element("br"), element("code", { class: "quiet small" }, token.id));
   const button = element("button", { type: "button", class: "second-choice revoke" }, "Revoke");
   const row = element("tr", { "data-token": token.id, "data-name": token.name }, name, cell(token.role), cell(token.dataset ?? "all", { "data-label": "data set" }),
-    cell(token.share, { class: "number", "data-label": token.share && "budget share" }), cell("now", { "data-label": "created" }), cell(`until ${token.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, button));
+    cell(token.share && `${number(token.share)} ${unitOf(token.dataset)}`, { class: "number", "data-label": token.share && "budget share" }), cell("now", { "data-label": "created" }), cell(`until ${token.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, button));
   body.prepend(row);
 }
 

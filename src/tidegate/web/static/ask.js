@@ -11,7 +11,7 @@ import { meter } from "./meter.js";
 import { get, post, quietly, tell, view } from "./api.js";
 
 const WAIT = 120; // milliseconds after the last change
-const LOWEST = 1e-4; // fraction of the budget limit at which the slider of epsilon starts
+const LOWEST = 1e-4; // fraction of the budget limit at which the slider of the loss starts
 const SOONEST = 60_000; // milliseconds until a quote is renewed at the earliest, even if the clocks differ
 const MARGIN = 30_000; // before a quote expires
 const HASH = "#question=";
@@ -21,9 +21,10 @@ const at = `/data/${data.name}`;
 const byId = (id) => document.getElementById(id);
 const figure = (name) => document.querySelector(`[data-figure="${name}"]`);
 const ceiling = Number(data.account.ceiling);
+const unit = data.account.unit; // "epsilon", or "z" under the average guarantee
 const question = builder(data.columns, () => changed(true));
-const wishes = sliders({ identified: Object.keys(data.account.identification).length > 0, first: firstLoss() }, () => changed(false));
-const purchase = buyer(at, { left: remaining, answered: shown, stale: () => changed(false) });
+const wishes = sliders({ identified: Object.keys(data.account.identification).length > 0, first: firstLoss(), unit }, () => changed(false));
+const purchase = buyer(at, { unit, left: remaining, answered: shown, stale: () => changed(false) });
 let waiting = null;
 let renewing = null;
 let latest = 0;
@@ -96,11 +97,11 @@ async function preview(isNewQuery) {
   settle(() => show(value));
 }
 
-const sumsOf = async (request, epsilon) => summed((await quietly("POST", `${at}/previews`, { ...request, epsilon })).value);
+const sumsOf = async (request, loss) => summed((await quietly("POST", `${at}/previews`, { ...request, [unit]: loss })).value);
 
 /** Set the ends of the sliders for this query from two previews, which are free. */
 async function ends(request, turn) {
-  const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((epsilon) => sumsOf(request, plainly(epsilon))));
+  const [least, most] = await Promise.all([ceiling * LOWEST, ceiling].map((loss) => sumsOf(request, plainly(loss))));
   if (turn === latest) wishes.between(least, most);
 }
 
@@ -124,6 +125,7 @@ async function shown(result) {
   for (const [name, target] of Object.entries(result.identification)) meter(name, { now: target.after, ceiling: target.ceiling });
   const now = await get(at);
   if (now) data.account = now.account;
+  if (figure("at-delta") && now) figure("at-delta").dataset.now = now.account.epsilon_at_delta;
   if (figure("own") && now) figure("own").textContent = number(now.account.own.left);
   await past.again();
   changed(false);

@@ -1,7 +1,7 @@
 // An answer: the number with its interval, its cost, its ledger entry, and the change of the meters; groups as bars and a table.
 
 import { show } from "./chart.js";
-import { element, fill, number } from "./elements.js";
+import { amount, element, fill, number } from "./elements.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -36,7 +36,7 @@ function single(row, statistic) {
 function charged(result) {
   const free = Number(result.cost) === 0;
   const moves = Object.entries(result.identification).map(([name, target]) => `identification of ${name} at most ${short(target.before)} → ${short(target.after)} (limit ${short(target.ceiling)})`);
-  const cost = free ? "Stored answer, free" : `Cost ${number(result.cost)}`;
+  const cost = free ? "Stored answer, free" : `Cost ${amount(result.cost, result.unit)}`;
   const certainty = `yes/no certainty at most ${short(result.yes_no.before)} → ${short(result.yes_no.after)} (limit ${short(result.yes_no.ceiling)})`;
   return [`${cost}, ${number(result.left)} remaining`, ...moves, certainty, `entry ${result.entry.slice(0, 8)}`].join(" · ");
 }

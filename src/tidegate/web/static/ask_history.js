@@ -1,6 +1,6 @@
 // Earlier queries, the latest first. Each comes with the request that returns its stored answer, which is free.
 
-import { element, number } from "./elements.js";
+import { amount, element } from "./elements.js";
 import { get } from "./api.js";
 
 const LIMIT = 20;
@@ -33,7 +33,7 @@ export function showHistory(at, first, ask) {
 
 function line(entry, ask) {
   const when = new Date(entry.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-  const about = element("span", { class: "quiet" }, `${when} · entry ${entry.number} · cost ${number(entry.cost)}`);
+  const about = element("span", { class: "quiet" }, `${when} · entry ${entry.number} · cost ${amount(entry.cost, entry.unit)}`);
   const said = element("span", { class: "said" }, about, entry.says);
   const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
   button.addEventListener("click", () => ask(entry.again));

@@ -5,8 +5,8 @@ import { key, quietly, tell } from "./api.js";
 
 const button = document.getElementById("go");
 
-/** `left()` is the amount that can be spent, `answered(answer)` receives the answer, `stale()` requests a new quote. */
-export function buyer(at, { left, answered, stale }) {
+/** `unit` is that of the account, `left()` is the amount that can be spent, `answered(answer)` receives the answer, `stale()` requests a new quote. */
+export function buyer(at, { unit, left, answered, stale }) {
   let offered = null; // {quoted, key}: the quote on the screen
   let sending = false;
 
@@ -20,7 +20,7 @@ export function buyer(at, { left, answered, stale }) {
     const bought = offered;
     if (!bought || sending) return;
     const cost = Number(bought.quoted.cost);
-    if (cost > 0 && !(await confirmed(cost, left(), "queries"))) return;
+    if (cost > 0 && !(await confirmed(cost, left(), "queries", unit))) return;
     if (bought !== offered) return; // the quote was renewed in the meantime: the user must see its price first
     await send(bought);
   }

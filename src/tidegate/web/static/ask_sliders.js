@@ -1,27 +1,26 @@
-// rho, epsilon and error: the user sets one, the other two follow.
+// rho, the loss (epsilon or Z) and error: the user sets one, the other two follow.
 
-import { plainly } from "./elements.js";
+import { plainly, shortUnit } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 
-const NAMES = ["rho", "epsilon", "error"];
 const STEPS = 1000;
 const UNKNOWN = {
-  rho: "The policy limits the loss, not the probability of identification, so rho is not available.",
-  error: "The error depends on the data, or the query has several answers. Set rho or epsilon instead.",
+  rho: () => "The policy limits the loss, not the probability of identification, so rho is not available.",
+  error: (unit) => `The error depends on the data, or the query has several answers. Set rho or ${shortUnit(unit)} instead.`,
 };
 
 /** Sliders on a log scale, each with a number field; `changed` is called when the value changes. */
-export function sliders({ identified, first }, changed) {
-  const state = { chosen: "epsilon", value: first, ends: {}, open: { rho: identified, epsilon: true, error: true } };
-  const parts = Object.fromEntries(NAMES.map((name) => [name, elementsOf(name)]));
+export function sliders({ identified, first, unit }, changed) {
+  const state = { unit, chosen: unit, value: first, ends: {}, open: { rho: identified, [unit]: true, error: true } };
+  const parts = Object.fromEntries(["rho", unit, "error"].map((name) => [name, elementsOf(name)]));
   const choose = (name, value) => {
     state.chosen = name;
     state.value = value;
     mark(state, parts);
     changed();
   };
-  for (const name of NAMES) listen(name, parts[name], state, choose);
-  parts.epsilon.number.value = String(first);
+  for (const name of Object.keys(parts)) listen(name, parts[name], state, choose);
+  parts[unit].number.value = String(first);
   mark(state, parts);
   return {
     wish: () => ({ [state.chosen]: plainly(state.value) }),
@@ -50,7 +49,7 @@ function listen(name, part, state, choose) {
 
 /** Whether the value is a number above 0; otherwise the field shows an error. */
 function check(state, parts) {
-  for (const name of NAMES) fieldError(parts[name].number, name === state.chosen ? aboveZero(parts[name].number) : null);
+  for (const name of Object.keys(parts)) fieldError(parts[name].number, name === state.chosen ? aboveZero(parts[name].number) : null);
   return aboveZero(parts[state.chosen].number) === null;
 }
 
@@ -69,17 +68,17 @@ function mark(state, parts, fresh = false) {
   const ends = state.ends.error;
   const isOutside = state.chosen === "error" && ends && (state.value < ends[0] || state.value > ends[1]); // the value of another query
   if (!state.open[state.chosen] || (fresh && isOutside)) {
-    state.chosen = "epsilon";
-    state.value = Number(parts.epsilon.number.value);
+    state.chosen = state.unit;
+    state.value = Number(parts[state.unit].number.value);
   }
-  for (const name of NAMES) {
+  for (const name of Object.keys(parts)) {
     const { box, slider, number, why } = parts[name];
     const closed = !state.open[name];
     box.classList.toggle("chosen", state.chosen === name);
     box.classList.toggle("closed", closed);
     slider.disabled = number.disabled = closed;
     why.hidden = !closed;
-    why.textContent = closed ? UNKNOWN[name] ?? "" : "";
+    why.textContent = closed ? UNKNOWN[name]?.(state.unit) ?? "" : "";
     if (closed) number.value = "";
   }
 }
@@ -87,7 +86,7 @@ function mark(state, parts, fresh = false) {
 /** Set the ends of the sliders for a query. */
 function between(state, parts, least, most) {
   if (!least || !most) return;
-  for (const name of NAMES) {
+  for (const name of Object.keys(parts)) {
     const known = least[name] !== null && most[name] !== null;
     state.open[name] = known;
     if (known) state.ends[name] = [Math.max(Math.min(least[name], most[name]), 1e-12), Math.max(least[name], most[name], 1e-12)];
@@ -97,12 +96,12 @@ function between(state, parts, least, most) {
 
 /** Set the other two to the values of the preview. */
 function follow(state, parts, sums) {
-  for (const name of NAMES) {
+  for (const name of Object.keys(parts)) {
     if (!sums || sums[name] === null || !state.open[name]) continue;
     const value = name === state.chosen ? state.value : sums[name];
     if (name !== state.chosen) parts[name].number.value = shown(value);
     if (document.activeElement !== parts[name].slider) parts[name].slider.value = String(toStep(value, state.ends[name]));
-    parts[name].slider.setAttribute("aria-valuetext", `${name} ${shown(value)}`);
+    parts[name].slider.setAttribute("aria-valuetext", `${name === state.unit ? shortUnit(name) : name} ${shown(value)}`);
   }
 }
 

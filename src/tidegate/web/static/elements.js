@@ -19,6 +19,12 @@ export function number(value, digits = 4) {
   return String(Number(amount.toPrecision(digits)));
 }
 
+/** The unit of an account's amounts, for a reader: "epsilon" or "Z". */
+export const shortUnit = (unit) => (unit === "z" ? "Z" : "epsilon");
+
+/** An amount in a sentence: a Z is named, an epsilon is a number alone. */
+export const amount = (value, unit, digits = 4) => (unit === "z" ? `Z ${number(value, digits)}` : number(value, digits));
+
 export const chance = (value) => String(Number(Number(value).toPrecision(3)));
 
 /** A fraction as a percentage. */

@@ -2,7 +2,7 @@
 
 import { showCode } from "./code.js";
 import { confirmed } from "./confirmation.js";
-import { chance, element, fill, number } from "./elements.js";
+import { chance, element, fill, number, shortUnit } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { meter } from "./meter.js";
 import { watch, refresh } from "./synthesize_watch.js";
@@ -18,18 +18,19 @@ let version = 0;
 let waiting = null;
 let offered = null; // {quoted, body, key}: the preview on the screen, which can be started
 
-const by = () => form.elements.by.value ?? "epsilon";
+const by = () => form.elements.by.value;
+const unit = shortUnit(page.form?.unit);
 
 /** The ends of the slider. */
 function ends() {
   if (by() === "rho") return page.form.rho;
-  const left = Number(page.form.left);
+  const left = Number(page.form.left) / (by() === "share" ? Number(page.account.ceiling) : 1);
   return { least: 0, most: left > 0 ? left : 1 };
 }
 
 function showEnds() {
   const { least, most } = ends();
-  at("budget-name").textContent = by() === "rho" ? "rho of all tables" : "epsilon per table";
+  at("budget-name").textContent = { rho: "rho of all tables", share: "share of the total budget", epsilon: "epsilon per table" }[by()];
   at("budget-ends").textContent = by() === "rho"
     ? `from ${number(least, 3)} (a random guess) to ${number(most, 3)} (the promise)`
     : `from 0 to ${number(most, 3)}, the remaining budget`;
@@ -102,24 +103,26 @@ function showPreview(quoted) {
   toSlider();
   const cost = number(quoted.cost);
   part("cost").replaceChildren(
-    "Costs ", element("strong", {}, `epsilon ${cost}`), ` of ${number(quoted.left)} remaining`,
+    "Costs ", element("strong", {}, `${unit} ${cost}`), ` of ${number(quoted.left)} remaining`,
     quoted.fits ? `; ${number(quoted.left_after)} remaining afterwards.` : ". The cost exceeds the remaining budget.",
   );
   part("cost").classList.toggle("what", !quoted.fits);
   for (const [name, one] of Object.entries(quoted.identification)) meter(name, one);
   document.querySelector('[data-figure="yes-no"]').textContent = `${chance(quoted.yes_no.now)} → ${chance(quoted.yes_no.after)}`;
+  const atDelta = document.querySelector('[data-figure="at-delta"]');
+  if (atDelta) atDelta.textContent = `${number(atDelta.dataset.now, 3)} → ${number(quoted.epsilon_at_delta, 3)}`;
   part("model").textContent = `Learns ${quoted.columns.join(", ")} with the model ${quoted.model} (${quoted.why}).`;
   fill(part("stages"), [`part of the loss, ${quoted.shares}`, "stage"], quoted.stages.map((stage) => [`${number(100 * stage.share, 3)}%`, `${stage.name}: ${stage.says}`]));
   part("notes").textContent = quoted.notes.join("; ");
   part("promise").textContent = `Promise: ${quoted.promise}.`;
-  if (at("start")) at("start").textContent = `Create ${quoted.tables === 1 ? "the table" : `${quoted.tables} tables`} for epsilon ${cost}`;
+  if (at("start")) at("start").textContent = `Create ${quoted.tables === 1 ? "the table" : `${quoted.tables} tables`} for ${unit} ${cost}`;
   showCode(quoted.code);
 }
 
 /** Start the synthesis of the preview, at its price. */
 async function start() {
   const bought = offered;
-  if (!bought || !(await confirmed(Number(bought.quoted.cost), Number(bought.quoted.left), "syntheses")) || bought !== offered) return;
+  if (!bought || !(await confirmed(Number(bought.quoted.cost), Number(bought.quoted.left), "syntheses", bought.quoted.unit)) || bought !== offered) return;
   at("start").disabled = true;
   const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.quoted.cost }, { "Idempotency-Key": bought.key });
   tell(error);
@@ -138,7 +141,7 @@ async function pay(details) {
   fieldError(input, aboveZero(input));
   if (aboveZero(input)) return;
   const own = page.account.own.left, left = Math.min(Number(page.form.left), own === null ? Infinity : Number(own));
-  if (!(await confirmed(Number(epsilon), left, "measurements")) || epsilon !== input.value.trim()) return;
+  if (!(await confirmed(paidCost(epsilon), left, "measurements", page.form.unit)) || epsilon !== input.value.trim()) return;
   const name = `${details.dataset.job} ${epsilon}`;
   payments.set(name, payments.get(name) ?? key());
   button.disabled = true;
@@ -152,13 +155,16 @@ async function pay(details) {
   changed();
 }
 
+/** The price of a measurement, at most: epsilon; or the Z of two numbers that split it, each with the square of its part / 8. */
+const paidCost = (epsilon) => (page.form.unit === "z" ? Number(epsilon) ** 2 / 16 : Number(epsilon));
+
 /** Show the price in the button of a measurement. */
 function priced(details) {
   const input = details.querySelector("input"), problem = aboveZero(input);
   fieldError(input, problem);
   const button = details.querySelector("button");
   button.disabled = Boolean(problem);
-  button.textContent = problem ? "Spend and measure" : `Spend epsilon ${input.value.trim()} and measure`;
+  button.textContent = problem ? "Spend and measure" : page.form.unit === "z" ? `Spend Z ${number(paidCost(input.value))} and measure` : `Spend epsilon ${input.value.trim()} and measure`;
 }
 
 /** Enter in a field moves to the preview; it never starts a synthesis. */
