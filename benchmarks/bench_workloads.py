@@ -23,7 +23,9 @@ import tidegate as tg
 from benchmarks.measure import SEED, peak_memory, take_turns, write_record
 from tidegate.accounting import Target, budget_of, epsilon_at_delta
 from tidegate.answer.spending import RequestedLoss
-from tidegate.answer.workload import _dense, _marginal, _one_by_one, plan_workload
+from tidegate.answer.workloads import one_by_one_variance, plan_workload
+from tidegate.answer.workloads.dense import dense_strategies
+from tidegate.answer.workloads.marginals import marginal_strategies
 from tidegate.charts.chart import Axis, Chart, Line, numbers
 from tidegate.noise import SecureBits
 
@@ -80,8 +82,8 @@ def whole_budget(policy: tg.Policy, size: int) -> RequestedLoss:
 
 def measure_plan(case: str, queries: list[tg.Query], policy: tg.Policy, size: int) -> dict[str, Any]:
     loss = whole_budget(policy, size)
-    strategies = [*_dense(queries, policy, loss), *_marginal(queries, policy, loss)]
-    errors = {"one by one": math.sqrt(_one_by_one(queries, policy, loss))}
+    strategies = [*dense_strategies(queries, policy, loss), *marginal_strategies(queries, policy, loss)]
+    errors = {"one by one": math.sqrt(one_by_one_variance(queries, policy, loss))}
     errors |= {strategy.name: math.sqrt(strategy.variance()) for strategy in strategies}
     best = min(errors, key=lambda name: errors[name])
     runs = take_turns({"tidegate": lambda: plan_workload(queries, policy, loss)})
@@ -148,7 +150,7 @@ def draw(path: Path) -> None:
     for guarantee, text, tone in (("worst-case", "for every response", "quiet"), ("average", "on average", "accent")):
         policy = line_policy(73, guarantee)
         loss, batches = whole_budget(policy, 73), [(ranges(73) * 10)[:count] for count in ANSWERS]
-        alone = [math.sqrt(_one_by_one(queries, policy, loss)) for queries in batches]
+        alone = [math.sqrt(one_by_one_variance(queries, policy, loss)) for queries in batches]
         plans = [plan_workload(queries, policy, loss) for queries in batches]
         together = [math.sqrt(plan.variance()) if plan else error for plan, error in zip(plans, alone, strict=True)]
         lines.append(Line(f"{text}, one by one", numbers(ANSWERS), numbers(alone), tone, dots=True))

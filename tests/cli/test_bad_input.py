@@ -98,7 +98,7 @@ WORDS = {
     "percent": ([ALL, "--rho", "2%"], "Write it as a decimal"),
     "a rho above 1": ([ALL, "--rho", "1.5"], "Write 0.05 for 5%"),
     "rows": (["SELECT * FROM people", "--epsilon", "0.1"], "Supported: SELECT"),
-    "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of `rho`, `epsilon`, or `error`"),
+    "two ways": ([ALL, "--epsilon", "0.1", "--rho", "0.02"], "exactly one of `rho`, `epsilon`, `error`, or `share`"),
     "more than is left": ([ALL, "--epsilon", "9"], "remaining of"),
     "a ledger nowhere": ([ALL, "--epsilon", "0.1", "--ledger", "no/such/folder/x.ledger"], "does not exist"),
     "a ledger of another kind": (

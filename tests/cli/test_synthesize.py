@@ -54,7 +54,7 @@ def test_csv_rows_seed_columns_and_quality(run: Run, demo: Path, tmp_path: Path)
 
 BAD = {
     "epsilon 0": (["--epsilon", "0"], "epsilon must be a number above 0"),
-    "neither": ([], "exactly one of `epsilon` or `rho`"),
+    "neither": ([], "exactly one of `epsilon`, `rho`, or `share`"),
     "too much": (["--epsilon", "9"], "The request costs epsilon 9"),
     "an unknown model": (["--epsilon", "0.1", "--model", "tree"], 'Unknown model: "tree"'),
     "an unknown column": (["--epsilon", "0.1", "--column", "agee"], 'Did you mean "age"'),

@@ -138,8 +138,8 @@ def test_account_reports_its_unit_and_epsilon(average: House) -> None:
     assert float(account["own"]["spent"]) == pytest.approx(0.05 * float(account["ceiling"]), rel=1e-6)
     (listed,) = average.get("/ledger").json()["accounts"]
     assert (listed["unit"], listed["spent"]) == ("z", account["spent"])
-    (asked,) = average.get("/data/people/history").json()["questions"]
-    assert (asked["unit"], asked["cost"]) == ("z", account["spent"])
+    (body,) = average.get("/data/people/history").json()["questions"]
+    assert (body["unit"], body["cost"]) == ("z", account["spent"])
 
 
 def test_share_of_a_token_is_in_the_unit_of_the_account(average: House) -> None:

@@ -47,8 +47,8 @@ def test_rho_covers_all_tables_together() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "neither epsilon nor rho": ({}, Unsupported, "exactly one of `epsilon` or `rho`"),
-    "both": ({"epsilon": 1, "rho": 0.1}, Unsupported, "exactly one of `epsilon` or `rho`"),
+    "neither epsilon nor rho": ({}, Unsupported, "exactly one of `epsilon`, `rho`, or `share`"),
+    "both": ({"epsilon": 1, "rho": 0.1}, Unsupported, "exactly one of `epsilon`, `rho`, or `share`"),
     "epsilon 0": ({"epsilon": 0}, Unsupported, "epsilon must be a number above 0"),
     "epsilon below 0": ({"epsilon": -1}, Unsupported, "above 0"),
     "epsilon as a word": ({"epsilon": "much"}, Unsupported, "above 0"),

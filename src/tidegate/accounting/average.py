@@ -111,10 +111,10 @@ def _success(z: Amount, guess: Fraction) -> Decimal:
             s = (low + high) / 2
         if abs(s - last) <= 1e-14 * s:
             break
-    wanted = Decimal(str(z))
+    limit = Decimal(str(z))
     for margin in (1e-15, 1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-6):
         bound = min(Decimal(1), SHOWN.create_decimal(Decimal(s) * (1 + Decimal(margin))))
-        if bound >= 1 or _divergence(Fraction(bound), guess, _best_order(float(bound), q, miss)) >= wanted:
+        if bound >= 1 or _divergence(Fraction(bound), guess, _best_order(float(bound), q, miss)) >= limit:
             return bound
     return Decimal(1)
 

@@ -15,7 +15,7 @@ from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
 from tidegate.answer.spending import Planning, RequestedLoss, error_of
-from tidegate.answer.workload import Strategy, plan_workload
+from tidegate.answer.workloads import Strategy, plan_workload
 from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits

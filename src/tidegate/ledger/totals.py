@@ -149,6 +149,6 @@ def rebuild(connection: Connection, entries: Iterable[Entry]) -> None:
 def compare(expected: dict[str, Totals], rows: Iterable[tuple[str, ...]]) -> list[str]:
     """Return a problem for each account whose totals do not follow from the entries."""
     stored = {account: tuple(row) for account, *row in rows}
-    wanted = {account: totals.to_row() for account, totals in expected.items()}
-    different = [account for account in {**wanted, **stored} if wanted.get(account) != stored.get(account)]
+    computed = {account: totals.to_row() for account, totals in expected.items()}
+    different = [account for account in {**computed, **stored} if computed.get(account) != stored.get(account)]
     return [f"the totals of {account} do not follow from its entries." for account in different]

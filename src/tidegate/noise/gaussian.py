@@ -93,9 +93,9 @@ def sigma_for(squared_radius: Fraction, z: Fraction) -> Fraction:
     variance = squared_radius / (2 * z)
     grid = FINEST
     while True:
-        wanted = variance * grid * grid
-        root = math.isqrt(math.ceil(wanted))
-        root += root * root < wanted
+        square = variance * grid * grid
+        root = math.isqrt(math.ceil(square))
+        root += root * root < square
         if root <= LARGEST or grid == 1:
             break
         grid //= 2

@@ -21,7 +21,9 @@ from tidegate.answer.request import Query
 from tidegate.answer.result import Answers, Preview
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss
-from tidegate.answer.workload import Dense, Marginals, Strategy, _dense, _marginal, _one_by_one, plan_workload
+from tidegate.answer.workloads import Strategy, one_by_one_variance, plan_workload
+from tidegate.answer.workloads.dense import Dense, dense_strategies
+from tidegate.answer.workloads.marginals import Marginals, marginal_strategies
 from tidegate.errors import Unsupported
 from tidegate.noise import SeededBits
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Identification, Integer, Key, Policy
@@ -92,7 +94,7 @@ BATCHES: dict[str, list[Query]] = {
 
 
 def strategies(queries: list[Query], policy: Policy, loss: RequestedLoss) -> list[Strategy]:
-    return [*_dense(queries, policy, loss), *_marginal(queries, policy, loss)]
+    return [*dense_strategies(queries, policy, loss), *marginal_strategies(queries, policy, loss)]
 
 
 class CountsOnce:
@@ -118,9 +120,9 @@ def true_counts(query: Query, table: Any, policy: Policy) -> Any:
 def test_without_noise_every_strategy_returns_the_true_counts(batch: str, rows: int | None, guarantee: str) -> None:
     policy, queries = small_policy(guarantee, rows=rows), BATCHES[batch]
     table: Any = CountsOnce(policy, small_frame())
-    found = strategies(queries, policy, LOSSES[guarantee])
-    assert found
-    for strategy in found:
+    candidates = strategies(queries, policy, LOSSES[guarantee])
+    assert candidates
+    for strategy in candidates:
         exact = [part.tolist() for part in strategy.exact(table)]
         for query, estimated in zip(queries, strategy.estimate(exact), strict=True):
             expected = true_counts(query, table, policy)
@@ -259,7 +261,7 @@ def test_errors_of_ranges_are_those_of_the_specification(workload: str, guarante
     budget = budget_of(policy)
     loss = RequestedLoss(budget.ceiling.value, budget.unit)
     errors = {strategy.name: math.sqrt(strategy.variance()) for strategy in strategies(queries, policy, loss)}
-    errors["one"] = math.sqrt(_one_by_one(queries, policy, loss))
+    errors["one"] = math.sqrt(one_by_one_variance(queries, policy, loss))
     for name, expected in SPEC[workload, guarantee].items():
         assert errors[name] == pytest.approx(expected, rel=0.1), name
     best = plan_workload(queries, policy, loss)
@@ -277,7 +279,7 @@ def test_errors_of_weighted_tables_are_those_of_the_specification(
     policy = Policy(Dataset("d", rows=10_000), columns, promise)
     queries = [tg.count().by(name) for name in sizes] + [tg.count().by(*pair) for pair in combinations(sizes, 2)]
     loss = RequestedLoss(Target("a", Fraction(99), Fraction(1, 20), guarantee).limit.value, budget_of(policy).unit)
-    [strategy] = _marginal(queries, policy, loss)
+    [strategy] = marginal_strategies(queries, policy, loss)
     parts = [float((part.deviations**2).mean()) for part in strategy.expected()]
     assert math.sqrt(np.mean(parts[:5])) == pytest.approx(expected[0], rel=0.01)
     assert math.sqrt(np.mean(parts[5:])) == pytest.approx(expected[1], rel=0.01)
