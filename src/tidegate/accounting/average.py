@@ -47,8 +47,8 @@ def average_loss_for(rho: Fraction, guess: Fraction, guesses: int = 1) -> Amount
     if guesses > 1:
         return _divided_loss(rho / guesses, guess)
     order = _best_order(float(rho), float(guess), float(1 - guess))
-    found = _divergence(rho, guess, order)
-    return max(_divided_loss(rho, guess), Amount.down(Fraction(max(Decimal(0), found))))
+    divergence = _divergence(rho, guess, order)
+    return max(_divided_loss(rho, guess), Amount.down(Fraction(max(Decimal(0), divergence))))
 
 
 def _divided_loss(rho: Fraction, guess: Fraction) -> Amount:
