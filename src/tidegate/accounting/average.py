@@ -47,14 +47,20 @@ def average_loss_for(rho: Fraction, guess: Fraction, guesses: int = 1) -> Amount
     if guesses > 1:
         return _divided_loss(rho / guesses, guess)
     order = _best_order(float(rho), float(guess), float(1 - guess))
-    return Amount.down(Fraction(max(Decimal(0), _divergence(rho, guess, order))))
+    divergence = _divergence(rho, guess, order)
+    return max(_divided_loss(rho, guess), Amount.down(Fraction(max(Decimal(0), divergence))))
 
 
 def _divided_loss(rho: Fraction, guess: Fraction) -> Amount:
     """Return (sqrt(ln 1/guess) - sqrt(ln 1/rho))**2, rounded down: the closed form, which also holds for a bound above 1."""
-    far, near = (EXACTLY.sqrt(-EXACTLY.ln(_decimal(value))) for value in (guess, rho))
-    difference = EXACTLY.subtract(far, near)
-    return Amount.down(Fraction(max(Decimal(0), EXACTLY.multiply(difference, difference) - ROUNDING)))
+    difference = EXACTLY.subtract(_root_log(guess), _root_log(rho))
+    square = EXACTLY.multiply(difference, difference)
+    return Amount.down(Fraction(max(Decimal(0), EXACTLY.subtract(square, ROUNDING))))
+
+
+def _root_log(probability: Fraction) -> Decimal:
+    """Return sqrt(ln 1/probability)."""
+    return EXACTLY.sqrt(EXACTLY.minus(EXACTLY.ln(_decimal(probability))))
 
 
 @lru_cache(maxsize=16384)
@@ -64,13 +70,18 @@ def average_identification_after(z: Amount, guess: Fraction, guesses: int = 1) -
         return Decimal(1)
     if not z:
         return SHOWN.multiply(_decimal(guess), Decimal(guesses))
-    if guesses > 1:
-        far = EXACTLY.subtract(EXACTLY.sqrt(-EXACTLY.ln(_decimal(guess))), EXACTLY.sqrt(Decimal(str(z))))
-        bound = EXACTLY.exp(-EXACTLY.multiply(far, far)) if far > 0 else Decimal(1)
-        return min(Decimal(1), SHOWN.multiply(bound + ROUNDING, Decimal(guesses)))
-    if float(z) >= -math.log(guess):
+    closed = min(Decimal(1), SHOWN.multiply(_closed_success(z, guess), Decimal(guesses)))
+    if guesses > 1 or float(z) >= -math.log(guess):
+        return closed
+    return min(closed, _success(z, guess))
+
+
+def _closed_success(z: Amount, guess: Fraction) -> Decimal:
+    """Return exp(-(sqrt(ln 1/guess) - sqrt(z))**2), rounded up."""
+    far = EXACTLY.subtract(_root_log(guess), EXACTLY.sqrt(Decimal(str(z))))
+    if far <= 0:
         return Decimal(1)
-    return _success(z, guess)
+    return EXACTLY.add(EXACTLY.exp(EXACTLY.minus(EXACTLY.multiply(far, far))), ROUNDING)
 
 
 def average_yes_no(z: Amount) -> Decimal:
@@ -170,17 +181,21 @@ def _lowest(function: Callable[[float], float], start: float) -> float:
 
 
 def _divergence(s: Fraction, q: Fraction, order: float) -> Decimal:
-    """Return d_order(s, q) / order in 80 digits, rounded down."""
+    """Return d_order(s, q) / order in 80 digits, rounded down: every operation has its context, as the default has 28."""
     context = EXACTLY
-    logs = {value: context.ln(_decimal(value)) for value in {s, q, 1 - s, 1 - q}}
+    hit, guess, missed, miss = (context.ln(_decimal(value)) for value in (s, q, 1 - s, 1 - q))
     if order == 1.0:
-        right = context.multiply(_decimal(s), logs[s] - logs[q])
-        return context.add(right, context.multiply(_decimal(1 - s), logs[1 - s] - logs[1 - q])) - ROUNDING
+        right = context.multiply(_decimal(s), context.subtract(hit, guess))
+        wrong = context.multiply(_decimal(1 - s), context.subtract(missed, miss))
+        return context.subtract(context.add(right, wrong), ROUNDING)
     alpha = Decimal(order)
-    right = context.exp(context.add(context.multiply(alpha, logs[s]), context.multiply(1 - alpha, logs[q])))
-    wrong = context.exp(context.add(context.multiply(alpha, logs[1 - s]), context.multiply(1 - alpha, logs[1 - q])))
+    over = context.subtract(alpha, Decimal(1))
+    right, wrong = (
+        context.exp(context.subtract(context.multiply(alpha, own), context.multiply(over, other)))
+        for own, other in ((hit, guess), (missed, miss))
+    )
     total = context.ln(context.add(right, wrong))
-    return context.divide(context.divide(total, alpha - 1), alpha) - ROUNDING
+    return context.subtract(context.divide(context.divide(total, over), alpha), ROUNDING)
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tidegate.accounting.amount import FREE, ZERO, Amount, Price
 from tidegate.accounting.average import average_identification_after, average_loss_for, average_yes_no
-from tidegate.accounting.identification import feasible, identification_after, loss_for, yes_no_certainty
+from tidegate.accounting.identification import UPWARD, feasible, identification_after, loss_for, yes_no_certainty
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.exact import plain, say
 from tidegate.policy import Policy
@@ -66,7 +66,9 @@ class Target:
             return identification_after(loss, self.worlds)
         bound = average_identification_after(loss, 1 / self.worlds, self.guesses)
         within = self.feasible and loss <= self.limit  # the limit was rounded down, and the bound is rounded up
-        return min(bound, Decimal(str(plain(self.rho)))) if within else bound
+        return (
+            min(bound, UPWARD.divide(Decimal(self.rho.numerator), Decimal(self.rho.denominator))) if within else bound
+        )
 
     def refuse(self) -> None:
         """Raise Infeasible if no amount of noise could keep the promise."""

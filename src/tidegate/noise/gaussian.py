@@ -152,9 +152,10 @@ def _quantile(sigma: Fraction, count: int, probability: float) -> int:
         return 0
     deviation = float(sigma) * math.sqrt(count)
     allowed = (1 - probability) * (1 - 1e-12)
-    if count > 1 and sigma < 1:  # far from normal: a bound for every sum (sub-Gaussian with variance sigma**2 each)
+    if count > 1 and (sigma < 1 or 2 * _unlike_normal(sigma, count) > allowed):
+        # a bound for every sum (sub-Gaussian with variance sigma**2 each)
         return math.ceil(deviation * math.sqrt(2 * math.log(2 / allowed)))
-    width = max(0, math.floor(deviation * NORMAL.inv_cdf(1 - allowed / 2)) - 3) if allowed < 1 else 0
+    width = max(0, math.floor(-deviation * NORMAL.inv_cdf(allowed / 2)) - 3) if allowed < 1 else 0
     while _two_sided_tail(sigma, count, width) > allowed:
         width += 1
     return width
@@ -165,14 +166,19 @@ def _two_sided_tail(sigma: Fraction, count: int, width: int) -> float:
     if count == 1 and sigma < SMOOTH:
         values, weights = _weights(float(sigma))
         return float(weights[np.abs(values) > width].sum() / weights.sum())
-    return math.erfc((width + 0.5) / (float(sigma) * math.sqrt(2 * count))) + (1e-8 * count if sigma < 4 else 0.0)
+    return math.erfc((width + 0.5) / (float(sigma) * math.sqrt(2 * count))) + _unlike_normal(sigma, count)
+
+
+def _unlike_normal(sigma: Fraction, count: int) -> float:
+    """Return how far the probabilities of a sum are from normal ones at most, for a sigma of at least 1."""
+    return 1e-8 * count if sigma < 4 else 0.0
 
 
 @lru_cache(maxsize=16384)
 def _difference_quantile(sigma: Fraction, tail: float) -> int:
     """Of P(Z - Z' = k), proportional to exp(-k**2 / (4 sigma**2)) times a sum that depends on whether k is odd."""
     allowed = tail * (1 - 1e-12)
-    start = float(sigma) * math.sqrt(2) * NORMAL.inv_cdf(1 - min(allowed, 0.5))
+    start = -float(sigma) * math.sqrt(2) * NORMAL.inv_cdf(min(allowed, 0.5))
     width = max(0, math.floor(start) - 3)
     while _difference_tail(float(sigma), width) > allowed:
         width += 1
