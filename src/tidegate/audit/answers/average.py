@@ -191,6 +191,8 @@ def guess_value(
     name = "best guess on average" if parts == 1 else f"best guess on average, {parts} answers"
     if situation.attribute.cells > MOST_CELLS:
         return _not_tried(situation, name, f"The histogram has more than {MOST_CELLS:,} cells.")
+    if situation.codes.size > MOST_CELLS:
+        situation = name_cells(situation)
     queries = [ask.histogram(situation.column)] * parts  # in one request: each has its own noise and its own price
     sampler = WorldSampler(situation, queries, resources, price=price)
     faulty = _half_noise_rate(situation, plan(queries, situation.policy, loss=whole_budget(situation.policy)))
@@ -224,6 +226,25 @@ def guess_row(
     counts = "a count" if parts == 1 else f"{parts} counts that share the budget"
     finding = _finding(pair, name, f"one of two rows by {counts}", done, right, exact, needed, faulty, resources)
     return replace(finding, promise=f"noise has the charged size: one of two rows is named at a rate of {exact:.5f}")
+
+
+def name_cells(situation: Situation) -> Situation:
+    """Return the same situation with the cells of the histogram for its values, for columns with too many of those.
+
+    All values of a cell are equally likely after any answers (the prior is a single number), so the adversary names the middle
+    of a cell. Of cells with different widths the widest counts, and of a window that reaches beyond a cell only whole cells:
+    both make the attack weaker, never wrong.
+    """
+    firsts = np.array(situation.attribute.bin_starts())
+    width, window = int(np.diff([*firsts, situation.codes.size]).max()), 2 * situation.window + 1
+    return replace(
+        situation,
+        codes=firsts,
+        prior=np.add.reduceat(situation.prior, firsts),
+        special=0,
+        window=max(0, (window - width) // (2 * width)),
+        alike=max(1.0, width / window),
+    )
 
 
 def _count_right(sampler: WorldSampler, runs: int, clock: Clock) -> tuple[int, int]:

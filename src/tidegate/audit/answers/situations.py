@@ -42,7 +42,8 @@ class Situation:
         special: The index of the value that the adversary tries to be sure of.
         promised: The limit of the posterior probability, of that of a right guess on average, or of the loss.
         window: The distance in steps at which a guess counts as right.
-        alike: The number of persons of each value, if a person must be named; the adversary can only choose one of them.
+        alike: The number of persons of each value, if a person must be named, or of windows in each cell; the adversary can
+            only choose one of them.
     """
 
     policy: Policy
@@ -56,7 +57,7 @@ class Situation:
     promise: str
     guarantee: Guarantee = "worst-case"
     window: int = 0
-    alike: int = 1
+    alike: float = 1
 
     @property
     def attribute(self) -> Any:
