@@ -120,6 +120,7 @@ class Tracker:
         self.loss = whole_budget(situation.policy).part(len(self.questions))
         self.events = [event_of(query, situation.policy, loss=self.loss) for query in self.questions]
         self.solution = np.linalg.pinv(self._design())
+        self.indicators, self.firsts = self._distinct_indicators()
 
     def _pair(self, cut: int) -> tuple[Query, Query]:
         attribute, column = self.situation.attribute, self.situation.column
@@ -161,10 +162,16 @@ class Tracker:
         """Return the worlds whose indicators are closest to the estimated ones; the first of several."""
         rows = self.situation.policy.dataset.unit.rows_per_person
         estimated = (answers @ self.solution.T)[:, self.cuts.size :] / rows
+        shown = self.indicators
+        distance = (shown**2).sum(axis=1) - 2 * estimated @ shown.T
+        return np.asarray(self.firsts[np.argmin(distance, axis=1)])
+
+    def _distinct_indicators(self) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the indicators that differ between worlds, and the first world with each: long columns have few."""
         codes = self.situation.codes[:, None]
         shown = codes >= self.cuts if isinstance(self.situation.attribute, Numeric) else codes == self.cuts
-        distance = (shown**2).sum(axis=1) - 2 * estimated @ shown.T.astype(np.float64)
-        return np.asarray(np.argmin(distance, axis=1))
+        firsts = np.sort(np.unique(shown @ (1 << np.arange(self.cuts.size)), return_index=True)[1])
+        return shown[firsts].astype(np.float64), firsts
 
 
 def repeat_query(situation: Situation, *, door: Door = Session) -> Finding:
