@@ -204,7 +204,11 @@ LEAST = {
 
 @pytest.mark.parametrize("values", SPECIFIED)
 def test_power_table_equals_that_of_the_specification(values: int) -> None:
-    """The specification's search stops up to 3.5% above the least number, because power is not monotonic in it."""
+    """The specification's numbers are up to 3.5% above the least ones; the tolerance was set after that was seen.
+
+    Power is not monotonic in the runs, which explains most of the differences: a search can stop at a later crossing. It does
+    not explain 892 (73 values): the last crossing there is at 889.
+    """
     table = power_table(values, Fraction(1, 20))
     histogram, total, count = table["histogram"], table["sum"], table["yes/no"]
     runs = (histogram.against_rho, histogram.against_honest, total.against_honest, count.against_honest)
