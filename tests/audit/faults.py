@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from claims.probabilities import SEED
 
-from tidegate.accounting import DiscreteLaplace, Exponential, KNorm, Moments, Together
+from tidegate.accounting import (
+    Choices,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    GaussianBox,
+    GaussianMoments,
+    KNorm,
+    Moments,
+    Together,
+)
 from tidegate.audit.finding import Clock
 from tidegate.noise import exponential_choice
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Identification, Integer, Key, Loss, Policy
@@ -72,6 +83,12 @@ def scaled(event: Any, share: Fraction) -> Any:
         return Exponential(event.sensitivity, _short(event.rate / share))
     if isinstance(event, KNorm):
         return KNorm(event.bounds, event.steps, _short(event.scale * share))
+    if isinstance(event, DiscreteGaussian):
+        return replace(event, sigma=_short(event.sigma * share))
+    if isinstance(event, Choices):
+        return replace(event, rate=_short(event.rate / share))
+    if isinstance(event, GaussianBox | GaussianMoments):
+        return replace(event, sigmas=tuple(None if s is None else _short(s * share) for s in event.sigmas))
     if isinstance(event, Together):
         return Together(tuple(scaled(part, share) for part in event.parts))
     scales = tuple(_short(scale * share) if scale is not None else None for scale in event.scales)

@@ -5,12 +5,15 @@ Correct code is accused at most once in 1 / ALPHA runs, in each sampled test.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, people, surer
 
+from tidegate.accounting import Amount
+from tidegate.answer.spending import RequestedLoss
 from tidegate.audit.answers.ask import is_whole
 from tidegate.audit.answers.black_box import (
     Pair,
@@ -39,7 +42,7 @@ def measure_pair(pair: Pair, *, tables: Tables = TABLES, epsilon: int = 1, most:
     few = dict.fromkeys(RANKED, most // 10).get(pair.query.statistic, most)
     few = most // 20 if pair.query.statistic == "regression" else few
     bits = SeededBits(f"{FRESH}/{pair.query.says()}")
-    options = {"epsilon": Fraction(epsilon), "alpha": ALPHA, "clock": long(), "bits": bits, "most": few}
+    options = {"loss": RequestedLoss(Fraction(epsilon)), "alpha": ALPHA, "clock": long(), "bits": bits, "most": few}
     return measure_loss(tables, pair, **{**options, **more})
 
 
@@ -98,7 +101,7 @@ def test_noise_for_one_row_of_a_person_with_three_is_detected() -> None:
 
 def test_floating_point_noise_is_detected_by_its_low_bits() -> None:
     cases = list(PAIRS.values())
-    options: dict[str, Any] = {"epsilon": Fraction(1), "bits": SeededBits(f"{FRESH}/bits")}
+    options: dict[str, Any] = {"loss": RequestedLoss(Fraction(1)), "bits": SeededBits(f"{FRESH}/bits")}
     assert low_bits(TABLES, cases, **options).verdict == "held"
     assert low_bits(TABLES, cases, run=float_noise, **options).broken
     assert is_whole({"cells": [1, [2, None]]})
@@ -110,19 +113,20 @@ class Undercharging(Session):
 
     def answer(self, question: Any, **options: Any) -> Any:
         answer = super().answer(question, epsilon=30 * options["epsilon"])
-        charge = type(answer.charge)(**{**answer.charge.__dict__, "cost": type(answer.cost).up(options["epsilon"])})
+        cost = Amount.up(options["epsilon"])
+        charge = replace(answer.charge, cost=cost, price=replace(answer.charge.price, pure=cost))
         return type(answer)(answer.query, answer.policy, answer.event, answer.stored, charge)
 
 
 def test_undercharged_answer_is_detected_through_the_front_door() -> None:
-    options: dict[str, Any] = {"epsilon": Fraction(1), "alpha": 1e-3, "clock": long(), "most": 60}
+    options: dict[str, Any] = {"loss": RequestedLoss(Fraction(1)), "alpha": 1e-3, "clock": long(), "most": 60}
     pair = PAIRS["the number of rows where age = 9"]
     assert measure_in_sessions(TABLES, pair, **options).verdict == "held"
     assert measure_in_sessions(TABLES, pair, door=Undercharging, **options).broken
 
 
 def test_too_few_answers_are_reported_as_not_tried() -> None:
-    options: dict[str, Any] = {"epsilon": Fraction(1), "alpha": ALPHA, "clock": long(), "most": 4}
+    options: dict[str, Any] = {"loss": RequestedLoss(Fraction(1)), "alpha": ALPHA, "clock": long(), "most": 4}
     finding = measure_in_sessions(TABLES, PAIRS["the mean of age"], **options)
     assert finding.verdict == "not tried"
     assert finding.says.startswith("Too few")

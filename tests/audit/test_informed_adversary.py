@@ -15,6 +15,7 @@ import pytest
 from audit.faults import FRESH, less_noise, long, loss_policy, people, persons, random
 
 from tidegate.accounting import budget_of
+from tidegate.answer.spending import RequestedLoss
 from tidegate.audit.answers.adversary import (
     attack_answers,
     attack_tight_calibration,
@@ -69,7 +70,7 @@ def test_numbers_in_memory_equal_those_of_the_engine(policy: Policy) -> None:
     engine, memory = build_table(copied, units), MemoryTable(copied, units)
     (target,) = situations(policy)
     for query in target.questions():
-        event = event_of(query, copied, epsilon=Fraction(1))
+        event = event_of(query, copied, loss=RequestedLoss(Fraction(1)))
         drawn = [draw_answers(query, table, event, times=3, bits=SeededBits(1)) for table in (engine, memory)]
         np.testing.assert_array_equal(*drawn)
     assert engine.size == memory.size
@@ -80,7 +81,7 @@ def test_odds_equal_those_of_an_enumeration(situation: Situation) -> None:
     for query in situation.questions():
         if query.statistic == "quantile":
             continue
-        event: Any = event_of(query, situation.policy, epsilon=budget_limit(situation.policy).value)
+        event: Any = event_of(query, situation.policy, loss=RequestedLoss(budget_limit(situation.policy).value))
         tiny = less_noise(Fraction(1, 10**9))
         worlds = [situation.world(index) for index in range(situation.codes.size)]
         exact = [draw_answers(query, world, event, times=1, bits=SeededBits(2), run=tiny)[0] for world in worlds]
@@ -97,7 +98,7 @@ def test_odds_equal_those_of_an_enumeration(situation: Situation) -> None:
 def test_likelihood_of_a_choice_equals_the_frequency_of_its_draws() -> None:
     (situation,) = situations(people())
     query = next(query for query in situation.questions() if query.statistic == "quantile")
-    event = event_of(query, situation.policy, epsilon=Fraction(4))
+    event = event_of(query, situation.policy, loss=RequestedLoss(Fraction(4)))
     likelihood = likelihood_of(situation, query, event)
     drawn = draw_answers(query, CachedTable(situation.world(9)), event, times=4000, bits=SeededBits(f"{FRESH}/law"))
     shares = np.bincount(drawn[:, 0].astype(int), minlength=10) / 4000

@@ -7,8 +7,10 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -18,10 +20,13 @@ from tidegate.arrays import Bools, Floats
 from tidegate.extras import extra
 
 with extra("audit", "The audit"):
-    from scipy.special import betaincinv  # type: ignore[import-untyped]
+    from scipy.special import betainc, betaincinv  # type: ignore[import-untyped]
 
+POWER, MOST_RUNS = 0.95, 200_000  # of planned tests
+BLOCK = 512  # numbers of hits that are tried at once
 MOST_THRESHOLDS = 64  # per column, if it has more distinct values
 SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+Score = Callable[[Any, int, Any, int], Any]
 SIGNS = {">=": np.greater_equal, "<=": np.less_equal, "=": np.equal}
 
 
@@ -62,6 +67,76 @@ def strongest_bound(n_here: int, n_there: int, *, alpha: float) -> float:
     return epsilon_lower_bound(here, here, 0, there, alpha=alpha)
 
 
+def distinction_bound(hits_here: int, n_here: int, hits_there: int, n_there: int, *, alpha: float) -> float:
+    """Return how often an event names the right one of two equally likely data sets, at least.
+
+    Guarantee:
+        Above the true probability with probability at most alpha.
+    """
+    low, high = lower_bound(hits_here, n_here, alpha=alpha / 2), upper_bound(hits_there, n_there, alpha=alpha / 2)
+    return max(0.5, (low + 1 - high) / 2)  # a random guess is right as often
+
+
+def strongest_distinction(n_here: int, n_there: int, *, alpha: float) -> float:
+    """Return the highest probability that this number of draws can prove with `best_distinction`."""
+    here, there = n_here - n_here // 2, n_there - n_there // 2
+    return distinction_bound(here, here, 0, there, alpha=alpha)
+
+
+def chance_of_at_least(hits: int, n: int, probability: float) -> float:
+    """Return the probability of at least that many hits in n independent tries: the exact one-sided binomial test."""
+    return float(betainc(hits, n - hits + 1, probability)) if hits > 0 else 1.0
+
+
+def runs_to_detect(honest: float, faulty: float, *, alpha: float, power: float = POWER) -> int | None:
+    """Return the least number of runs in which a test at level alpha rejects a faulty probability with that power.
+
+    The test is the exact one-sided binomial test of the honest probability. Its power is not monotonic in the number of
+    runs (hits are whole numbers), so some larger numbers have a little less.
+
+    Returns:
+        None if the faulty probability is not above the honest one, or more than MOST_RUNS are needed.
+    """
+    about = _approximate_runs(honest, faulty, alpha, power)
+    if faulty <= honest or about > MOST_RUNS:
+        return None
+    start = int(faulty * about * (0.9 if faulty * about > 1000 else 0.6)) - 4  # of the hits, well below those needed
+    while start > 1 and _rejects(np.array([start]), honest, faulty, alpha, power)[0]:
+        start //= 2
+    start = max(start, 1)
+    while True:
+        hits = np.arange(start, start + BLOCK)
+        rejects = _rejects(hits, honest, faulty, alpha, power)
+        if rejects.any():
+            return int(_runs_for(hits[np.argmax(rejects)], faulty, power))
+        start += BLOCK
+
+
+def _approximate_runs(honest: float, faulty: float, alpha: float, power: float) -> float:
+    """Return the number of runs by the normal approximation, which shows where to search."""
+    quantiles = (NormalDist().inv_cdf(1 - alpha), NormalDist().inv_cdf(power))
+    spreads = (np.sqrt(p * (1 - p)) for p in (honest, faulty))
+    above = sum(quantile * spread for quantile, spread in zip(quantiles, spreads, strict=True))
+    return float((above / (faulty - honest)) ** 2) if faulty > honest else np.inf
+
+
+def _rejects(hits: Any, honest: float, faulty: float, alpha: float, power: float) -> Any:
+    """Return whether that many hits reject the honest probability, in the runs in which a faulty one reaches them."""
+    runs = _runs_for(hits, faulty, power)
+    return betainc(hits, runs - hits + 1, honest) <= alpha
+
+
+def _runs_for(hits: Any, probability: float, power: float) -> Any:
+    """Return the least numbers of runs that have these hits with probability `power`."""
+    low = np.asarray(hits)
+    high = np.ceil((low + 10 * np.sqrt(low) + 20) / probability).astype(np.int64)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        enough = betainc(hits, middle - hits + 1, probability) >= power
+        low, high = np.where(enough, low, middle + 1), np.where(enough, middle, high)
+    return low
+
+
 @dataclass(frozen=True)
 class ThresholdEvent:
     """An event that distinguishes two data sets: a column of the draws above, below or at a threshold."""
@@ -100,12 +175,32 @@ def best_event(
     """
     here, there = _columns(samples_here), _columns(samples_there)
     (look, bound), (look_there, bound_there) = _halves(here), _halves(there)
-    event = _choose_event(look, look_there, alpha, both)
+    event = _choose_event(look, look_there, partial(_approximate_losses, alpha=alpha), both)
     if event is None:
         return 0.0, "no event"
-    more, less = (bound_there, bound) if event.reverse else (bound, bound_there)
-    hits, missed = int(event.of(more).sum()), int(event.of(less).sum())
-    return epsilon_lower_bound(hits, len(more), missed, len(less), alpha=alpha), event.says(names)
+    return epsilon_lower_bound(*_hits(event, bound, bound_there), alpha=alpha), event.says(names)
+
+
+def best_distinction(
+    samples_here: ArrayLike, samples_there: ArrayLike, *, alpha: float, names: Sequence[str] = ()
+) -> tuple[float, str]:
+    """Return how often draws name the right one of two equally likely data sets, at least, and the event that does.
+
+    Guarantee:
+        Above the true probability with probability at most alpha; the halves are those of `best_event`.
+    """
+    here, there = _columns(samples_here), _columns(samples_there)
+    (look, bound), (look_there, bound_there) = _halves(here), _halves(there)
+    event = _choose_event(look, look_there, _differences, both=True)
+    if event is None:
+        return 0.5, "no event"
+    return distinction_bound(*_hits(event, bound, bound_there), alpha=alpha), event.says(names)
+
+
+def _hits(event: ThresholdEvent, here: Floats, there: Floats) -> tuple[int, int, int, int]:
+    """Return hits and draws, where the event is the more frequent and where it is not."""
+    more, less = (there, here) if event.reverse else (here, there)
+    return int(event.of(more).sum()), len(more), int(event.of(less).sum()), len(less)
 
 
 def identification_probability(epsilon: float, *, prior: float) -> float:
@@ -114,8 +209,8 @@ def identification_probability(epsilon: float, *, prior: float) -> float:
     return float(1 - 1 / (1 + odds))
 
 
-def _choose_event(here: Floats, there: Floats, alpha: float, both: bool) -> ThresholdEvent | None:
-    """Return the event with the highest bound on these draws; other draws bound it."""
+def _choose_event(here: Floats, there: Floats, score: Score, both: bool) -> ThresholdEvent | None:
+    """Return the event with the highest score on these draws; other draws bound it."""
     best, event = 0.0, None
     if not len(here) or not len(there):
         return None
@@ -125,10 +220,10 @@ def _choose_event(here: Floats, there: Floats, alpha: float, both: bool) -> Thre
         for sign in SIGNS:
             for reverse in (False, True) if both else (False,):
                 (more, of), (less, other) = _sides(tallies, (len(here), len(there)), sign, reverse)
-                losses = _approximate_losses(more, of, less, other, alpha)
-                top = int(np.argmax(losses))
-                if losses[top] > best:
-                    best, event = float(losses[top]), ThresholdEvent(column, sign, float(thresholds[top]), reverse)
+                scores = score(more, of, less, other)
+                top = int(np.argmax(scores))
+                if scores[top] > best:
+                    best, event = float(scores[top]), ThresholdEvent(column, sign, float(thresholds[top]), reverse)
     return event
 
 
@@ -136,6 +231,11 @@ def _approximate_losses(hits_here: Any, n_here: int, hits_there: Any, n_there: i
     """Return approximate bounds for choosing an event. Wilson's intervals need no root finding."""
     with np.errstate(divide="ignore"):
         return np.log(_wilson(hits_here, n_here, alpha, -1)) - np.log(_wilson(hits_there, n_there, alpha, 1))
+
+
+def _differences(hits_here: Any, n_here: int, hits_there: Any, n_there: int) -> Any:
+    """Return by how much more frequent events are here than there."""
+    return hits_here / n_here - hits_there / n_there
 
 
 def _wilson(hits: Any, n: int, alpha: float, sign: int) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidegate.accounting import Amount, budget_of
+from tidegate.answer.spending import RequestedLoss, in_account_unit
 from tidegate.arrays import Ints
 from tidegate.policy import Category, EachPerson, Identification, Loss, Numeric, Policy
 from tidegate.policy.predicates import OPERATORS, Both, Compare, Opposite, Predicate
@@ -27,29 +28,56 @@ NAME = "audit"
 def copy_policy(policy: Policy, *, units: int, name: str = NAME) -> Policy:
     """Return the policy of a simulated data set: the same columns, unit and budget limit, no source, no other promises.
 
-    The budget limit is also declared as a loss, so that it stays the same if a target has to be removed.
+    A limit on epsilon is also declared as a loss, so that it stays the same if a target has to be removed.
     """
-    ceiling = budget_of(policy).ceiling
+    pure = budget_of(policy).ceilings.pure
     key = policy.dataset.unit.key if isinstance(policy.dataset.unit, EachPerson) else None
     attributes = {
         column: attribute for column, attribute in policy.attributes.items() if attribute.countable or column == key
     }
     dataset = replace(policy.dataset, name=name, source="", ledger="", reports="", rows=units)
-    return Policy(dataset, attributes, _identification(policy, attributes), Loss(ceiling.value) if ceiling else None)
+    promise, loss = _identification(policy, attributes, units), Loss(pure.value) if pure else None
+    return Policy(dataset, attributes, promise, loss, version=policy.version)
 
 
-def _identification(policy: Policy, attributes: Mapping[str, Any]) -> Identification | None:
+def _identification(policy: Policy, attributes: Mapping[str, Any], units: int) -> Identification | None:
     promise = policy.identification
     if promise is None or promise.worlds == "persons":  # their number of worlds depends on that of rows
-        return None
+        return _persons(policy, units) if promise and promise.guarantee == "average" else None
     names = tuple(name for name in promise.protect if name in attributes)
-    prior = {name: chances for name, chances in promise.prior.items() if name in names}
-    return Identification(promise.rho, protect=names, prior=dict(prior)) if names else None
+    chosen: dict[str, Any] = {
+        "prior": {name: chances for name, chances in promise.prior.items() if name in names},
+        "within": {name: width for name, width in promise.within.items() if name in names},
+    }
+    return Identification(promise.rho, protect=names, guarantee=promise.guarantee, **chosen) if names else None
+
+
+def _persons(policy: Policy, units: int) -> Identification | None:
+    """Return a promise about as many candidates and unknown persons: it has the same limit of the average loss."""
+    promise, rows, (target,) = policy.identification, policy.dataset.rows or 0, budget_of(policy).targets
+    if promise is None or promise.population is None or target.guesses > units:  # more unknown persons than units
+        return None
+    return Identification(
+        promise.rho,
+        worlds="persons",
+        population=promise.population - rows + units,
+        known=units - target.guesses,
+        guarantee="average",
+    )
 
 
 def budget_limit(policy: Policy) -> Amount:
     """Return the budget limit of all answers about a simulated data set."""
     return budget_of(policy).ceiling
+
+
+def whole_budget(policy: Policy) -> RequestedLoss:
+    """Return the largest loss that one request can spend, in the unit of the account."""
+    budget = budget_of(policy)
+    if budget.unit == "epsilon" and budget.ceilings.z is not None:  # both are limited, and pure noise is used
+        both = min(budget.ceiling.value, in_account_unit(budget, budget.ceilings.z.value).amount)
+        return RequestedLoss(both)
+    return RequestedLoss(budget.ceiling.value, budget.unit)
 
 
 def build_table(policy: Policy, units: Sequence[Codes]) -> Table:

@@ -17,7 +17,7 @@ import numpy as np
 from tidegate.accounting import Amount
 from tidegate.audit.answers.ask import FrontDoor
 from tidegate.audit.answers.situations import situations
-from tidegate.audit.fake_data import budget_limit, build_table
+from tidegate.audit.fake_data import build_table, whole_budget
 from tidegate.audit.finding import Clock, Finding
 from tidegate.ledger import Entry, Ledger, verify
 from tidegate.ledger.entry import CHARGED
@@ -242,7 +242,7 @@ def simulate_ledger(policy: Policy) -> Copy | None:
         try:
             table = build_table(copied, candidates[0].world(candidates[0].special).units)
             for _ in range(3):
-                front.ask(table, candidates[0].questions()[:2], epsilon=budget_limit(copied).value / 4)
+                front.ask(table, candidates[0].questions()[:2], loss=whole_budget(copied).part(4))
             return Copy.of(front.snapshot())
         finally:
             front.close()

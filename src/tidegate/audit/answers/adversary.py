@@ -2,13 +2,13 @@
 
 Two figures: how often their guess is right, and how often they are right when they claim a value only if they are sure.
 The promise bounds both. The second comes close to it (a count of one value reaches equation 15), so a fault cannot hide.
+Under the average guarantee only guesses are bounded (`average.py`).
 The last attack goes through the front door: sessions, charges and the ledger, until a query is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,16 +16,19 @@ from typing import Any
 import numpy as np
 
 from tidegate import answer as ask
+from tidegate.accounting import FREE, budget_of
 from tidegate.answer import Query
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.spending import resolve_loss
 from tidegate.audit.answers.ask import CachedTable, Door, FrontDoor, Run, numbers, run_mechanism
+from tidegate.audit.answers.average import guess_on_average
 from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
-from tidegate.audit.bounds import epsilon_lower_bound
-from tidegate.audit.fake_data import budget_limit, build_table
+from tidegate.audit.bounds import distinction_bound, epsilon_lower_bound
+from tidegate.audit.fake_data import build_table, whole_budget
 from tidegate.audit.finding import Clock, Finding, Verdict, judge
 from tidegate.errors import TidegateError
+from tidegate.ledger.totals import Totals
 from tidegate.noise import SeededBits
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import Opposite
@@ -64,14 +67,22 @@ def query_until_refused(
     pairs = len(shown.true)
     # The adversary claims what is likelier.
     hits, missed = (sum(odds > 0 for odds in side) for side in (shown.true, shown.false))
-    bound = situation.in_promised_unit(epsilon_lower_bound(hits, pairs, missed, pairs, alpha=alpha))
-    enough = situation.in_promised_unit(epsilon_lower_bound(pairs, pairs, 0, pairs, alpha=alpha)) > situation.promised
-    verdict: Verdict = "broken" if shown.over or shown.problems else judge(bound, situation.promised)
-    figures: dict[str, Any] = {"bound": bound, "promised": situation.promised, "alpha": alpha} if enough else {}
-    says = _says(shown, situation.amount(bound), situation.amount(situation.promised), enough)
+    promise, promised = situation.promise, situation.promised
+    if situation.guarantee == "average":
+        bound = distinction_bound(hits, pairs, missed, pairs, alpha=alpha)
+        strongest = distinction_bound(pairs, pairs, 0, pairs, alpha=alpha)
+        promised = budget_of(situation.policy).yes_no_limit
+        promise = f"a yes/no question about one unit is answered correctly with probability at most {promised:.4g}"
+    else:
+        bound = situation.in_promised_unit(epsilon_lower_bound(hits, pairs, missed, pairs, alpha=alpha))
+        strongest = situation.in_promised_unit(epsilon_lower_bound(pairs, pairs, 0, pairs, alpha=alpha))
+    enough = strongest > promised
+    verdict: Verdict = "broken" if shown.over or shown.problems else judge(bound, promised)
+    figures: dict[str, Any] = {"bound": bound, "promised": promised, "alpha": alpha} if enough else {}
+    says = _says(shown, situation.amount(bound), situation.amount(promised), enough)
     attack = "through the front door until refused"
     figures |= {"tries": 2 * pairs, "seconds": clock.spent}
-    return Finding("answer", situation.promise, attack, KNOWS, says, verdict, situation.unit, **figures)
+    return Finding("answer", promise, attack, KNOWS, says, verdict, situation.unit, **figures)
 
 
 def _query_pairs(
@@ -95,10 +106,10 @@ def _query_pairs(
 
 def _weigh_answers(situation: Situation, front: FrontDoor, table: Any, shown: AdversaryOdds) -> float:
     """Return the odds after all answers about one data set; record whether they cost more than is allowed."""
-    ceiling = budget_limit(situation.policy).value
-    answers = front.ask(table, _variants(situation.questions()[0]), epsilon=ceiling / PARTS)
-    spent = sum((answer.cost.value for answer in answers), Fraction(0))
-    shown.over += spent > ceiling or len(answers) > PARTS
+    budget = budget_of(situation.policy)
+    answers = front.ask(table, _variants(situation.questions()[0]), loss=whole_budget(situation.policy).part(PARTS))
+    spent = sum((answer.charge.price for answer in answers), FREE)
+    shown.over += not Totals(FREE, budget.ceilings).fits(spent) or len(answers) > PARTS
     likelihoods = [likelihood_of(situation, answer.query, answer.event)(numbers(answer.stored)) for answer in answers]
     return float(posterior_odds(situation, np.add.reduce(likelihoods))[0])
 
@@ -159,6 +170,9 @@ def attack_answers(
         share = clock.part(0.6 / (len(targets) - 0.6 * index))
         bits = SeededBits(f"{seed}/informed/{index}")
         resources = Resources(alpha / len(targets) / FINDINGS, share, random, bits, run)
+        if situation.guarantee == "average":
+            findings += guess_on_average(situation, resources)
+            continue
         findings += query_one_by_one(situation, replace(resources, clock=share.part(0.6)))
         findings += (
             attack_tight_calibration(situation, replace(resources, clock=share.part(0.3)))
@@ -212,10 +226,12 @@ def attack_tight_calibration(situation: Situation, resources: Resources) -> list
     query = ask.sum(situation.column) if isinstance(situation.attribute, Numeric) else None
     if situation.unit != "probability" or query is None or not rows_are_public(query, situation.policy):
         return []
-    if situation.random_guess > 1 / situation.codes.size:  # tight calibration is for a value with a uniform prior
+    if (
+        float(situation.prior[situation.special]) > 1 / situation.codes.size
+    ):  # tight calibration is for a value with a uniform prior
         return []
-    epsilon = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight").amount
-    outcome = WorldSampler(situation, [query], resources, epsilon=epsilon).sample(resources.clock, most=resources.most)
+    loss = resolve_loss((query,), situation.policy, rho=situation.promised, calibration="tight")
+    outcome = WorldSampler(situation, [query], resources, loss=loss).sample(resources.clock, most=resources.most)
     best = [(situation.in_promised_unit(outcome.loss_bound(resources.alpha)), query.says())]
     figures = {"tries": 3 * outcome.times, "alpha": resources.alpha, "seconds": resources.clock.spent}
     return [_finding(situation, "informed adversary, tight calibration", best, **figures)]

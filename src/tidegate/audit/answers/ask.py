@@ -75,9 +75,9 @@ class CachedTable:
         return deepcopy(self._results[key])  # the caller may add noise in place
 
 
-def event_of(query: Query, policy: Policy, *, epsilon: Any) -> Event:
-    """Return the event of a query for at most epsilon."""
-    return plan((query,), policy, loss=RequestedLoss(epsilon))[0]
+def event_of(query: Query, policy: Policy, *, loss: RequestedLoss) -> Event:
+    """Return the event of a query for at most a loss."""
+    return plan((query,), policy, loss=loss)[0]
 
 
 def draw_answers(query: Query, table: Any, event: Event, *, times: int, bits: Bits, run: Run = run_mechanism) -> Floats:
@@ -138,12 +138,13 @@ class FrontDoor:
         session.__dict__.update(ledger=self._ledger, table=table)
         return session
 
-    def ask(self, table: Any, queries: Sequence[Query], *, epsilon: Any) -> list[Answer]:
-        """Send the queries one after the other for epsilon each, until all are answered or one is refused."""
-        session, answers = self.open(table), []
+    def ask(self, table: Any, queries: Sequence[Query], *, loss: RequestedLoss) -> list[Answer]:
+        """Send the queries one after the other for the same loss each, until all are answered or one is refused."""
+        session, answers = self.open(table), list[Answer]()
+        options: dict[str, Any] = {loss.unit: loss.amount}
         for query in queries:
             try:
-                answers.append(session.answer(query, epsilon=epsilon))
+                answers.append(session.answer(query, **options))
             except BudgetExceeded:
                 break
         return answers

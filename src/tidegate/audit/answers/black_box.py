@@ -2,7 +2,7 @@
 
 Takes two data sets that differ in one unit as far as the policy's universes allow, draws many answers about each, and
 chooses the event that distinguishes them best on one half of the draws. The other half bounds it. The proven loss must not
-exceed the price.
+exceed the price. Where only an average loss is charged, the event must not name the right data set more often than that allows.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from tidegate import answer as ask
+from tidegate.accounting import FREE, Price, average_yes_no
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.spending import RequestedLoss
 from tidegate.arrays import Floats
 from tidegate.audit.answers.ask import (
     CachedTable,
@@ -32,17 +34,17 @@ from tidegate.audit.answers.ask import (
     run_mechanism,
 )
 from tidegate.audit.answers.situations import MOST_CELLS, UNITS
-from tidegate.audit.bounds import best_event, strongest_bound
+from tidegate.audit.bounds import best_distinction, best_event, strongest_bound, strongest_distinction
 from tidegate.audit.fake_data import (
     Codes,
-    budget_limit,
     build_table,
     category_columns,
     copy_policy,
     numeric_columns,
     query_value,
+    whole_budget,
 )
-from tidegate.audit.finding import Clock, Finding, judge
+from tidegate.audit.finding import Clock, Finding, Unit, judge
 from tidegate.exact import say
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Policy
@@ -54,6 +56,7 @@ MOST_COLUMNS = 8  # numbers of an answer that are examined one by one
 SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
 FEW = 10  # minimum through the front door
 EPSILON = Fraction(1)  # the loss of one answer if the policy allows it: larger losses are harder to prove
+Z = EPSILON**2 / 8  # and on average
 NAMES = ("nearness to one side", *(f"number {n}" for n in range(1, MOST_COLUMNS + 1)))
 KNOWS = "everything except the noise; they choose both data sets and see only the answers"
 
@@ -75,19 +78,25 @@ def attack_losses(
     if not numeric_columns(policy) + category_columns(policy):
         return []
     copied = copy_policy(policy, units=UNITS)
-    ceiling, cases = budget_limit(copied), pairs(copied)
-    if not cases or not ceiling:
+    cases = pairs(copied)
+    if not cases or not whole_budget(copied).amount:
         return []
-    clock, epsilon = Clock(seconds), min(EPSILON, ceiling.value)
+    clock, loss = Clock(seconds), loss_of_one(copied)
     bits, each = SeededBits(f"{seed}/black box"), alpha / (len(cases) + 1)
     weights = [3 if pair.query.statistic in SLOW else 1 for pair in cases]
     weights.append(sum(weights) // 2 + 1)  # the front door
     findings, tables = [], Tables(copied)
     for index, pair in enumerate(cases):
         part = clock.part(weights[index] / sum(weights[index:]))
-        findings.append(measure_loss(tables, pair, epsilon=epsilon, alpha=each, clock=part, bits=bits, run=run))
-    findings.append(measure_in_sessions(tables, cases[0], epsilon=epsilon, alpha=each, clock=clock, door=door))
-    return [*findings, low_bits(tables, cases, epsilon=epsilon, bits=bits, run=run)]
+        findings.append(measure_loss(tables, pair, loss=loss, alpha=each, clock=part, bits=bits, run=run))
+    findings.append(measure_in_sessions(tables, cases[0], loss=loss, alpha=each, clock=clock, door=door))
+    return [*findings, low_bits(tables, cases, loss=loss, bits=bits, run=run)]
+
+
+def loss_of_one(policy: Policy) -> RequestedLoss:
+    """Return the loss of one answer."""
+    whole = whole_budget(policy)
+    return RequestedLoss(min(whole.amount, Z if whole.unit == "z" else EPSILON), whole.unit)
 
 
 def pairs(policy: Policy) -> list[Pair]:
@@ -103,6 +112,8 @@ def pairs(policy: Policy) -> list[Pair]:
         cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for statistic in (ask.sum, ask.mean)]
         middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square contributes
         cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, middle) for statistic in (ask.variance, ask.std)]
+        if whole_budget(policy).unit == "z":  # a reference that depends on the row shows between an end and the middle
+            cases.append(Pair(ask.sum(numbers[0]), {numbers[0]: last}, middle))
         cases += _rank_pairs(policy, min(numbers, key=lambda name: policy.attribute(name).size))
     for column in [name for name in numbers + categories if policy.attribute(name).cells <= MOST_CELLS][:1]:
         cases.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
@@ -118,7 +129,7 @@ def _rank_pairs(policy: Policy, column: str) -> list[Pair]:
     if last >= MOST_CELLS:
         return []
     ranks: Any = mechanism_for(highest)
-    event = ranks.event(highest, policy, epsilon=min(EPSILON, budget_limit(policy).value))
+    event = event_of(highest, policy, loss=loss_of_one(policy))
     rank = -(-ranks.aim(highest, policy, event) // policy.dataset.unit.rows_per_person)
     inside = min(rank, MOST_CELLS) - 1
     return [
@@ -172,7 +183,7 @@ def measure_loss(
     tables: Tables,
     pair: Pair,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     alpha: float,
     clock: Clock,
     bits: Bits,
@@ -180,7 +191,7 @@ def measure_loss(
     most: int = MOST,
 ) -> Finding:
     """Measure the loss that answers prove, with as many answers as time allows."""
-    event = event_of(pair.query, tables.policy, epsilon=epsilon)
+    event = event_of(pair.query, tables.policy, loss=loss)
     drawn: tuple[list[Floats], list[Floats]] = ([], [])
     times, step = 0, FIRST // 20 if pair.query.statistic in SLOW else FIRST
     for table in tables.of(pair):
@@ -193,21 +204,15 @@ def measure_loss(
         if 2 * pace.spent > clock.remaining:
             break
     here, there = (np.concatenate(side) for side in drawn)
-    bound, by = best_event(*distinguishing_columns(here, there), alpha=alpha, names=NAMES)
-    figures: dict[str, Any] = {
-        "bound": bound,
-        "promised": float(event.price.pure or 0),
-        "alpha": alpha,
-        "tries": 2 * times,
-    }
-    return _finding(pair.query.says(), f"{2 * times:,} answers, without the ledger", by, clock, **figures)
+    how = f"{2 * times:,} answers, without the ledger"
+    return _finding(pair.query.says(), how, here, there, event.price, loss, alpha=alpha, clock=clock)
 
 
 def measure_in_sessions(
     tables: Tables,
     pair: Pair,
     *,
-    epsilon: Fraction,
+    loss: RequestedLoss,
     alpha: float,
     clock: Clock,
     door: Door = Session,
@@ -215,33 +220,32 @@ def measure_in_sessions(
 ) -> Finding:
     """Measure the same through sessions: the proven loss must not exceed what the ledger was charged."""
     drawn: tuple[list[Any], list[Any]] = ([], [])
-    cost = 0.0
+    cost = FREE
     with TemporaryDirectory() as folder:
         front = FrontDoor(tables.policy, Path(folder), door=door)
         try:
             while len(drawn[1]) < most and (not clock.over or len(drawn[1]) < FEW):
                 for side, table in zip(drawn, tables.of(pair), strict=True):
-                    (answer,) = front.ask(table, [pair.query], epsilon=epsilon)
+                    (answer,) = front.ask(table, [pair.query], loss=loss)
                     side.append(numbers(answer.stored)[0])
-                    cost = float(answer.cost)
+                    cost = answer.charge.price
             problems = front.problems()
         finally:
             front.close()
-    bound, by = best_event(*distinguishing_columns(np.array(drawn[0]), np.array(drawn[1])), alpha=alpha, names=NAMES)
-    figures: dict[str, Any] = {"bound": bound, "promised": cost, "alpha": alpha, "tries": 2 * len(drawn[0])}
+    here, there = np.array(drawn[0]), np.array(drawn[1])
     how = f"{2 * len(drawn[0]):,} answers through sessions and a ledger that {'does not hold' if problems else 'holds'}"
     name = f"{pair.query.says()}, through the front door"
-    return _finding(name, how, by, clock, broken=bool(problems), **figures)
+    return _finding(name, how, here, there, cost, loss, alpha=alpha, clock=clock, broken=bool(problems))
 
 
 def low_bits(
-    tables: Tables, cases: Sequence[Pair], *, epsilon: Fraction, bits: Bits, run: Run = run_mechanism
+    tables: Tables, cases: Sequence[Pair], *, loss: RequestedLoss, bits: Bits, run: Run = run_mechanism
 ) -> Finding:
     """Check that only integers are released. Exact: one number that is not an integer breaks it."""
     clock, wrong = Clock(0), []
     for pair in cases:
         table, _ = tables.of(pair)
-        event = event_of(pair.query, tables.policy, epsilon=epsilon)
+        event = event_of(pair.query, tables.policy, loss=loss)
         if not is_whole(run(mechanism_for(pair.query), pair.query, table, event, bits)):
             wrong.append(pair.query.says())
     return Finding(
@@ -284,16 +288,38 @@ def _units(policy: Policy, pair: Pair, unit: Codes) -> tuple[Codes, ...]:
     return (*({column: code} for code in (*[0] * low, *[last] * high)), unit)
 
 
-def _finding(name: str, how: str, by: str, clock: Clock, *, broken: bool = False, **figures: Any) -> Finding:
-    price = figures["promised"]
-    says = f"{how}, prove epsilon {figures['bound']:.3g} of the {price:.3g} that they cost" + (
-        f" (by {by})" if figures["bound"] else ""
-    )
-    verdict = "broken" if broken else judge(figures["bound"], price)
-    if (
-        verdict == "held"
-        and strongest_bound(figures["tries"] // 2, figures["tries"] // 2, alpha=figures["alpha"]) <= price
-    ):
+def _finding(
+    name: str,
+    how: str,
+    here: Floats,
+    there: Floats,
+    price: Price,
+    loss: RequestedLoss,
+    *,
+    alpha: float,
+    clock: Clock,
+    broken: bool = False,
+) -> Finding:
+    """Compare what the draws prove with what they cost: a loss, or on average how often a data set is named."""
+    columns = distinguishing_columns(here, there)
+    unit: Unit = "epsilon"
+    if loss.unit == "z":
+        unit, promised = "probability", float(average_yes_no(price.z))
+        bound, by = best_distinction(*columns, alpha=alpha, names=NAMES)
+        strongest = strongest_distinction(len(here), len(there), alpha=alpha)
+        promise = f"{name} costs Z of at most {say(float(price.z), 3)}: it names one of two data sets with at most {promised:.3g}"
+        proven = f"name the right data set with probability {bound:.3g} of the {promised:.3g} that they cost"
+    else:
+        promised = float(price.pure or 0)
+        bound, by = best_event(*columns, alpha=alpha, names=NAMES)
+        strongest = strongest_bound(len(here), len(there), alpha=alpha)
+        promise = f"{name} costs a loss of at most {say(promised, 3)}"
+        proven = f"prove epsilon {bound:.3g} of the {promised:.3g} that they cost"
+    says = f"{how}, {proven}" + (f" (by {by})" if by != "no event" and bound else "")
+    verdict = "broken" if broken else judge(bound, promised)
+    if verdict == "held" and strongest <= promised:
         verdict, says = "not tried", f"Too few answers in the available time to refute anything: {says}"
-    promise = f"{name} costs a loss of at most {say(price, 3)}"
-    return Finding("answer", promise, f"black box: {name}", KNOWS, f"{says}.", verdict, seconds=clock.spent, **figures)
+    figures: dict[str, Any] = {"alpha": alpha, "tries": len(here) + len(there), "seconds": clock.spent}
+    return Finding(
+        "answer", promise, f"black box: {name}", KNOWS, f"{says}.", verdict, unit, bound, promised, **figures
+    )

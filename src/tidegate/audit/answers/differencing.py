@@ -29,7 +29,7 @@ from tidegate.audit.answers.ask import (
 from tidegate.audit.answers.sampling import choice_of
 from tidegate.audit.answers.situations import Situation, situations
 from tidegate.audit.bounds import lower_bound
-from tidegate.audit.fake_data import MemoryTable, budget_limit, build_table, query_value
+from tidegate.audit.fake_data import MemoryTable, build_table, query_value, whole_budget
 from tidegate.audit.finding import Clock, Finding, judge
 from tidegate.noise import Bits, SeededBits
 from tidegate.policy import Numeric, Policy
@@ -50,7 +50,7 @@ def attack_differences(
     targets = [
         situation
         for situation in situations(policy)
-        if situation.unit == "probability" and _separating_column(situation) and situation.codes.size > 2
+        if situation.target == situation.column and _separating_column(situation) and situation.codes.size > 2
     ]
     for index, situation in enumerate(targets):
         share = clock.part(0.8 / (len(targets) - 0.8 * index))
@@ -78,7 +78,7 @@ def track(
     right = times = 0
     while times < most and (clock.remaining > clock.spent or not times):  # the remaining time is for the front door
         secrets = choice_of(random.choice, situation.prior, min(STEP, most - times))
-        right += int((tracker.name_values(tracker.draw(secrets, bits, run)) == secrets).sum())
+        right += int(situation.is_right(tracker.name_values(tracker.draw(secrets, bits, run)), secrets).sum())
         times += secrets.size
     doors = _through_the_door(tracker, clock, random, door, doors_most)
     each = [(right, times), (sum(doors), len(doors))]
@@ -102,7 +102,7 @@ def _through_the_door(tracker: Tracker, clock: Clock, random: np.random.Generato
         try:
             while len(hits) < most and (not clock.over or len(hits) < FEW):
                 secret = int(random.choice(situation.prior.size, p=situation.prior))
-                hits.append(bool(tracker.name_values(tracker.ask(front, secret))[0] == secret))
+                hits.append(bool(situation.is_right(tracker.name_values(tracker.ask(front, secret)), secret)[0]))
         finally:
             front.close()
     return hits
@@ -117,9 +117,10 @@ class Tracker:
         cuts = np.unique(np.linspace(0, situation.attribute.size, MOST_CUTS + 2).astype(int)[1:-1])
         self.cuts = cuts[(cuts > 0) & (cuts < situation.attribute.size)]
         self.questions = [query for cut in self.cuts for query in self._pair(int(cut))]
-        self.epsilon = budget_limit(situation.policy).value / len(self.questions)
-        self.events = [event_of(query, situation.policy, epsilon=self.epsilon) for query in self.questions]
+        self.loss = whole_budget(situation.policy).part(len(self.questions))
+        self.events = [event_of(query, situation.policy, loss=self.loss) for query in self.questions]
         self.solution = np.linalg.pinv(self._design())
+        self.indicators, self.firsts = self._distinct_indicators()
 
     def _pair(self, cut: int) -> tuple[Query, Query]:
         attribute, column = self.situation.attribute, self.situation.column
@@ -154,29 +155,36 @@ class Tracker:
 
     def ask(self, front: FrontDoor, secret: int) -> Floats:
         table = CachedTable(build_table(self.situation.policy, self.world(secret).units))
-        answers = front.ask(table, self.questions, epsilon=self.epsilon)
+        answers = front.ask(table, self.questions, loss=self.loss)
         return np.array([[float(numbers(answer.stored)[0, 0]) for answer in answers]])
 
     def name_values(self, answers: Floats) -> NDArray[np.int64]:
         """Return the worlds whose indicators are closest to the estimated ones; the first of several."""
         rows = self.situation.policy.dataset.unit.rows_per_person
         estimated = (answers @ self.solution.T)[:, self.cuts.size :] / rows
+        shown = self.indicators
+        distance = (shown**2).sum(axis=1) - 2 * estimated @ shown.T
+        return np.asarray(self.firsts[np.argmin(distance, axis=1)])
+
+    def _distinct_indicators(self) -> tuple[Floats, NDArray[np.int64]]:
+        """Return the indicators that differ between worlds, and the first world with each: long columns have few."""
         codes = self.situation.codes[:, None]
         shown = codes >= self.cuts if isinstance(self.situation.attribute, Numeric) else codes == self.cuts
-        distance = (shown**2).sum(axis=1) - 2 * estimated @ shown.T.astype(np.float64)
-        return np.asarray(np.argmin(distance, axis=1))
+        firsts = np.sort(np.unique(shown @ (1 << np.arange(self.cuts.size)), return_index=True)[1])
+        return shown[firsts].astype(np.float64), firsts
 
 
 def repeat_query(situation: Situation, *, door: Door = Session) -> Finding:
     """Repeat one query, also in several keys: one answer, one charge. Exact."""
     clock, query = Clock(0), situation.questions()[0]
-    epsilon = budget_limit(situation.policy).value / 100
+    loss = whole_budget(situation.policy).part(100)
+    options: dict[str, Any] = {loss.unit: loss.amount}
     table = CachedTable(build_table(situation.policy, situation.world(situation.special).units))
     with TemporaryDirectory() as folder:
         front = FrontDoor(situation.policy, Path(folder), door=door)
         try:
             session = front.open(table)
-            answers = [session.answer(query, epsilon=epsilon, key=f"time {n}" if n % 2 else "") for n in range(AGAIN)]
+            answers = [session.answer(query, key=f"time {n}" if n % 2 else "", **options) for n in range(AGAIN)]
             spent = session.account.spent
         finally:
             front.close()

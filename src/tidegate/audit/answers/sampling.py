@@ -10,20 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegate.accounting import DiscreteLaplace, Exponential, Moments
+from tidegate.accounting import Choices, DiscreteGaussian, DiscreteLaplace, Event, Exponential, GaussianMoments, Moments
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.run import plan
+from tidegate.answer.spending import RequestedLoss
 from tidegate.arrays import Floats, Ints
-from tidegate.audit.answers.ask import CachedTable, Run, draw_answers_of, event_of, run_mechanism
+from tidegate.audit.answers.ask import CachedTable, Run, draw_answers_of, run_mechanism
 from tidegate.audit.answers.situations import Situation
 from tidegate.audit.bounds import best_event, lower_bound
-from tidegate.audit.fake_data import budget_limit
+from tidegate.audit.fake_data import whole_budget
 from tidegate.audit.finding import Clock
 from tidegate.extras import extra
 from tidegate.noise import Bits
@@ -36,20 +37,31 @@ Likelihood = Callable[[Floats], Any]
 
 def likelihood_of(situation: Situation, query: Query, event: Any) -> Likelihood:
     """Return a function from answers to ln of their likelihood in each world, up to a constant: (answers, worlds)."""
-    if isinstance(event, Exponential):
+    if isinstance(event, Exponential | Choices):
         table = choice_likelihoods(situation, query, event)
         return lambda numbers: table[numbers[:, 0].astype(np.int64)]
     if isinstance(event, Moments):
         scales = [float(scale) for scale in event.scales if scale is not None]
         exact = world_moments(situation, event)
         return lambda numbers: -sum(abs(numbers[:, k, None] - exact[k]) / scale for k, scale in enumerate(scales))
-    if isinstance(event, DiscreteLaplace) and query.statistic == "histogram":
-        return lambda numbers: histogram_likelihoods(situation, float(event.scale), numbers)
-    if isinstance(event, DiscreteLaplace):
+    if isinstance(event, GaussianMoments):
+        sigmas = [float(sigma) for sigma in event.sigmas if sigma is not None]
+        exact = world_moments(situation, event)
+        return lambda numbers: -sum(((numbers[:, k, None] - exact[k]) / s) ** 2 / 2 for k, s in enumerate(sigmas))
+    if isinstance(event, DiscreteLaplace | DiscreteGaussian) and query.statistic == "histogram":
+        return lambda numbers: histogram_likelihoods(situation, event, numbers)
+    if isinstance(event, DiscreteLaplace | DiscreteGaussian):
         special, other = (int(situation.world(index).count((), where=query.condition)) for index in _few(situation))
         shown = np.where(np.arange(situation.codes.size) == situation.special, float(special), float(other))
-        return lambda numbers: -np.abs(numbers[:, :1] - shown) / float(event.scale)
+        return lambda numbers: log_weights(event, numbers[:, :1] - shown)
     raise TypeError("An adversary that does not know the distribution of this noise")
+
+
+def log_weights(event: DiscreteLaplace | DiscreteGaussian, noise: Floats) -> Floats:
+    """Return ln of the probability of noise, up to a constant."""
+    if isinstance(event, DiscreteLaplace):
+        return np.asarray(-np.abs(noise) / float(event.scale))
+    return np.asarray(-((noise / float(event.sigma)) ** 2) / 2)
 
 
 def _few(situation: Situation) -> tuple[int, int]:
@@ -57,7 +69,7 @@ def _few(situation: Situation) -> tuple[int, int]:
     return situation.special, 0 if situation.special else 1
 
 
-def world_moments(situation: Situation, event: Moments) -> list[Floats]:
+def world_moments(situation: Situation, event: Moments | GaussianMoments) -> list[Floats]:
     """Return count, sum and sum of squares in each world, as far as they have noise.
 
     A row adds 1, d and d**2, with d on the event's bounds.
@@ -67,10 +79,11 @@ def world_moments(situation: Situation, event: Moments) -> list[Floats]:
     known = [event.lowest + step * unit[situation.column] for unit in situation.known]
     missing = event.lowest + step * situation.codes.astype(np.float64)
     totals = [rows * (missing**power + sum(float(d) ** power for d in known)) for power in range(3)]
-    return [total for total, scale in zip(totals, event.scales, strict=True) if scale is not None]
+    noises = event.scales if isinstance(event, Moments) else event.sigmas
+    return [total for total, noise in zip(totals, noises, strict=True) if noise is not None]
 
 
-def histogram_likelihoods(situation: Situation, scale: float, numbers: Floats) -> Floats:
+def histogram_likelihoods(situation: Situation, event: DiscreteLaplace | DiscreteGaussian, numbers: Floats) -> Floats:
     """Return the likelihoods of a histogram: a world differs from the known units in one cell."""
     world = situation.world(0)
     axis, rows = world.axis(situation.column, binned=True), world.rows
@@ -78,11 +91,11 @@ def histogram_likelihoods(situation: Situation, scale: float, numbers: Floats) -
     cells = np.searchsorted(firsts, situation.codes, side="right") - 1
     known = world.count([axis]).astype(np.float64)
     known[cells[0]] -= rows
-    gains = (np.abs(numbers - known) - np.abs(numbers - known - rows)) / scale
+    gains = log_weights(event, numbers - known - rows) - log_weights(event, numbers - known)
     return np.asarray(gains[:, cells])
 
 
-def choice_likelihoods(situation: Situation, query: Query, event: Exponential) -> Floats:
+def choice_likelihoods(situation: Situation, query: Query, event: Exponential | Choices) -> Floats:
     """Return the likelihoods of a choice from the public list: (chosen value, worlds)."""
     ranks: Any = mechanism_for(query)
     scores = []
@@ -102,11 +115,22 @@ def posterior_odds(situation: Situation, likelihoods: Floats) -> Floats:
 
 
 def guesses(situation: Situation, likelihoods: Floats) -> NDArray[np.int64]:
-    """Return the likeliest world after each answer."""
-    return np.asarray(np.argmax(likelihoods + np.log(np.maximum(situation.prior, 1e-300)), axis=1))
+    """Return the likeliest world after each answer, or the middle of the likeliest window.
+
+    Of several equally likely worlds the first is named: if worlds are drawn from the prior, it is right as often as any.
+    """
+    logs = likelihoods + np.log(np.maximum(situation.prior, 1e-300))
+    if not situation.window:
+        return np.asarray(np.argmax(logs, axis=1))
+    upto = np.zeros((len(logs), logs.shape[1] + 1))
+    np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1, out=upto[:, 1:])
+    middles = np.arange(logs.shape[1])
+    first, beyond = np.maximum(middles - situation.window, 0), np.minimum(middles + situation.window + 1, middles.size)
+    return np.asarray(np.argmax(upto[:, beyond] - upto[:, first], axis=1))
 
 
 PricedQuery = tuple[Query, Any, Likelihood]
+Pricing = Callable[..., Sequence[Event]]
 FIRST, MOST = 100, 200_000  # draws of each kind: in the first step, and in total
 AT_ONCE = 4_000_000  # likelihoods in memory at a time
 
@@ -142,14 +166,24 @@ class Outcome:
 
 
 class WorldSampler:
-    """Queries in sampled worlds, each for its part of a loss; by default of the whole budget."""
+    """Queries in sampled worlds, each for its part of a loss; by default of the whole budget.
+
+    `price` returns the events of several queries for a loss: the product's own planning, unless a fault is planted.
+    """
 
     def __init__(
-        self, situation: Situation, queries: Sequence[Query], resources: Resources, *, epsilon: Fraction | None = None
+        self,
+        situation: Situation,
+        queries: Sequence[Query],
+        resources: Resources,
+        *,
+        loss: RequestedLoss | None = None,
+        price: Pricing = plan,
     ) -> None:
         self.situation, self._resources = situation, resources
-        each = (epsilon or budget_limit(situation.policy).value) / len(queries)
-        self._queries = [_price_query(situation, query, each) for query in queries]
+        self.events = price(queries, situation.policy, loss=loss or whole_budget(situation.policy))
+        pairs = zip(queries, self.events, strict=True)
+        self._queries = [(query, event, likelihood_of(situation, query, event)) for query, event in pairs]
         self._worlds: dict[int, CachedTable] = {}
 
     def sample(self, clock: Clock, *, most: int = MOST) -> Outcome:
@@ -166,6 +200,10 @@ class WorldSampler:
                 break
         return Outcome(times, right, np.concatenate(true), np.concatenate(false))
 
+    def count_right(self, times: int) -> int:
+        """Draw that many worlds from the prior, and count the right guesses."""
+        return self._right(choice_of(self._resources.random.choice, self.situation.prior, times))
+
     def _odds(self, indexes: Ints) -> Floats:
         return np.concatenate(
             [posterior_odds(self.situation, self._likelihoods(some)) for some in self._parts(indexes)]
@@ -173,9 +211,11 @@ class WorldSampler:
 
     def _right(self, secret: Ints) -> int:
         """Count the right guesses."""
-        return sum(
-            int((guesses(self.situation, self._likelihoods(some)) == some).sum()) for some in self._parts(secret)
-        )
+        right, here = 0, self.situation
+        for some in self._parts(secret):
+            hits = here.is_right(guesses(here, self._likelihoods(some)), some)
+            right += int((hits & (self._resources.random.random(some.size) * here.alike < 1)).sum())
+        return right
 
     def _parts(self, indexes: Ints) -> list[Ints]:
         at_once = max(1, AT_ONCE // self.situation.codes.size)
@@ -199,9 +239,3 @@ class WorldSampler:
 def choice_of(choose: Any, chances: Floats, count: int) -> Ints:
     """Draw indexes by their probabilities."""
     return np.asarray(choose(chances.size, count, p=chances))
-
-
-def _price_query(situation: Situation, query: Query, epsilon: Fraction) -> PricedQuery:
-    """Return a query with the event of its loss and the likelihood of its answers."""
-    event = event_of(query, situation.policy, epsilon=epsilon)
-    return query, event, likelihood_of(situation, query, event)

@@ -2,12 +2,15 @@
 
 The adversary knows the policy, the method and every unit but one. Worlds are the values of the missing unit's protected
 column. If persons are protected, one differs from all others of the population, which is the worst case (it reaches
-equation 15). If only a loss is promised, the missing unit is at one end of a column or at the other.
+equation 15). If only a loss is promised, the missing unit is at one end of a column or at the other. On average, persons
+who differ from each other are the worst case.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,14 @@ from numpy.typing import NDArray
 from tidegate import answer as ask
 from tidegate.accounting import budget_of
 from tidegate.answer import Query
-from tidegate.arrays import Floats
+from tidegate.arrays import Bools, Floats
 from tidegate.audit.bounds import identification_probability
 from tidegate.audit.fake_data import Codes, MemoryTable, category_columns, copy_policy, numeric_columns, query_value
 from tidegate.audit.finding import Unit
 from tidegate.exact import say
 from tidegate.policy import Numeric, Policy
 from tidegate.policy.predicates import col
+from tidegate.policy.promises import Guarantee
 
 UNITS = 6  # of a simulated data set: three known at one end, two at the other; the sixth decides the median
 MOST_CELLS = 2_000  # of a histogram or of a column with rank queries
@@ -36,7 +40,10 @@ class Situation:
         codes: The possible values of the missing unit in `column`.
         prior: The adversary's prior probability of each.
         special: The index of the value that the adversary tries to be sure of.
-        promised: The limit of the posterior probability, or of the loss if that is promised.
+        promised: The limit of the posterior probability, of that of a right guess on average, or of the loss.
+        window: The distance in steps at which a guess counts as right.
+        alike: The number of persons of each value, if a person must be named, or of windows in each cell; the adversary can
+            only choose one of them.
     """
 
     policy: Policy
@@ -48,6 +55,9 @@ class Situation:
     promised: float
     unit: Unit
     promise: str
+    guarantee: Guarantee = "worst-case"
+    window: int = 0
+    alike: float = 1
 
     @property
     def attribute(self) -> Any:
@@ -85,7 +95,13 @@ class Situation:
     @property
     def random_guess(self) -> float:
         """The probability that a guess without any answer is right."""
-        return float(self.prior[self.special])
+        upto = np.concatenate([[0.0], np.cumsum(self.prior)])
+        width = min(2 * self.window + 1, self.prior.size)
+        return float((upto[width:] - upto[:-width]).max()) / self.alike
+
+    def is_right(self, guesses: Any, secrets: Any) -> Bools:
+        """Return which guesses are right, both as indexes of `codes`."""
+        return np.asarray(np.abs(np.asarray(guesses) - secrets) <= self.window)
 
     def questions(self) -> list[Query]:
         """Return the adversary's queries: every statistic of the column."""
@@ -108,13 +124,15 @@ def situations(policy: Policy) -> list[Situation]:
     candidates: list[Situation | None] = []
     if promise and promise.worlds == "values":
         candidates = [_value_situation(copied, policy, name) for name in promise.protect if _guessable(policy, name)]
-    if promise and promise.worlds == "persons":
+    if promise and promise.worlds == "persons" and promise.guarantee == "average":
+        candidates = [_person_on_average(copied, policy)]
+    elif promise and promise.worlds == "persons":
         target = budget.targets[0]
         says = f"the missing person is identified with probability at most {say(promise.rho)}"
         candidates = [_two_ends(copied, "person", float(target.random_guess), float(promise.rho), "probability", says)]
-    if policy.loss and not promise:
+    if policy.loss and (promise is None or promise.guarantee == "average"):
         says = f"all answers together lose at most epsilon {say(policy.loss.epsilon)}"
-        candidates = [_two_ends(copied, "loss", 0.5, float(budget.ceiling), "epsilon", says)]
+        candidates.append(_two_ends(copied, "loss", 0.5, float(budget.ceiling), "epsilon", says))
     return [situation for situation in candidates if situation is not None]
 
 
@@ -129,26 +147,60 @@ def _guessable(policy: Policy, name: str) -> bool:
 
 
 def _value_situation(copied: Policy, policy: Policy, name: str) -> Situation:
-    size, rho = policy.attribute(name).size, policy.identification.rho if policy.identification else 0
-    prior = _prior(policy, name, size)
+    size, promise, window = policy.attribute(name).size, policy.identification, policy.window(name)
+    rho, guarantee = (promise.rho, promise.guarantee) if promise else (Fraction(0), "worst-case")
+    prior = _prior(policy, name, size, even=guarantee == "average")
     special = size - 1 - int(np.argmax(prior[::-1]))  # the likeliest; the last of several
-    says = f"the missing {name} is identified with probability at most {say(rho)}"
-    return Situation(copied, name, name, np.arange(size), prior, special, float(rho), "probability", says)
+    near = f", to within {window:,} steps," if window else ""
+    average = "on average " if guarantee == "average" else ""
+    says = f"the missing {name}{near} is {average}identified with probability at most {say(rho)}"
+    codes = np.arange(size)
+    return Situation(
+        copied, name, name, codes, prior, special, float(rho), "probability", says, guarantee=guarantee, window=window
+    )
 
 
-def _prior(policy: Policy, name: str, size: int) -> Floats:
+def _prior(policy: Policy, name: str, size: int, *, even: bool) -> Floats:
     """Return the policy's prior.
 
-    If it states only the largest probability, one value has it and the others split the rest.
+    If it states only the largest probability, one value has it and the others split the rest; or, `even`, as few
+    neighboring values as possible have at most that each: the best case of a guess on average.
     """
     chances = policy.identification.prior.get(name) if policy.identification else None
     if not chances or (len(chances) == 1 and float(chances[0]) <= 1 / size):
         return np.full(size, 1 / size)
     if len(chances) > 1:
         return np.array([float(p) for p in chances])
+    count = min(size, math.ceil(1 / chances[0]))
+    if even:
+        return np.where(np.arange(size) < count, 1 / count, 0.0)
     rest = np.full(size, (1 - float(chances[0])) / (size - 1))
     rest[-1] = float(chances[0])
     return rest
+
+
+def _person_on_average(copied: Policy, policy: Policy) -> Situation | None:
+    """Return a situation in which the persons who could be missing have different values of one column, as far as it has them.
+
+    If several persons are unknown, all but one are revealed, and the missing one has an equal part of rho.
+    """
+    (target,), columns = budget_of(policy).targets, numeric_columns(copied) + category_columns(copied)
+    columns = [name for name in columns if 1 < copied.attribute(name).cells <= MOST_CELLS]
+    if not columns or copied.identification is None:
+        return None
+    column = max(columns, key=lambda name: copied.attribute(name).cells)
+    attribute, persons = copied.attribute(column), int(target.worlds)
+    firsts = attribute.bin_starts() if isinstance(attribute, Numeric) else range(attribute.size)
+    alike = -(-persons // len(firsts))
+    cells = -(-persons // alike)
+    prior = np.full(cells, alike / persons)
+    prior[-1] = (persons - alike * (cells - 1)) / persons
+    rho = target.rho / target.guesses
+    says = f"the missing person is on average identified with probability at most {say(rho, 4)}"
+    codes = np.array(firsts[:cells])
+    return Situation(
+        copied, "person", column, codes, prior, 0, float(rho), "probability", says, guarantee="average", alike=alike
+    )
 
 
 def _two_ends(copied: Policy, target: str, share: float, promised: float, unit: Unit, says: str) -> Situation | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.audit.answers.ask import Door, FrontDoor
 from tidegate.audit.answers.situations import Situation, situations
-from tidegate.audit.fake_data import budget_limit, build_table
+from tidegate.audit.fake_data import build_table, whole_budget
 from tidegate.audit.finding import Clock, Finding
 from tidegate.extras import extra
 from tidegate.policy import Policy
@@ -74,18 +75,19 @@ def time_answers(
     random, durations = np.random.default_rng([seed, 9]), ([], [])  # type: tuple[np.random.Generator, tuple[list[float], list[float]]]
     other = int(np.argmax(situation.others))
     tables = [build_table(situation.policy, situation.world(index).units) for index in (situation.special, other)]
-    query, epsilon = situation.questions()[0], budget_limit(situation.policy).value
+    query, loss = situation.questions()[0], whole_budget(situation.policy)
+    options: dict[str, Any] = {loss.unit: loss.amount}
     with TemporaryDirectory() as folder:
         front = FrontDoor(situation.policy, Path(folder), door=door)
         try:
             for table in tables:
-                front.ask(table, [query], epsilon=epsilon)  # the first query of a process includes late imports
+                front.ask(table, [query], loss=loss)  # the first query of a process includes late imports
             while len(durations[0]) < MOST and (not clock.over or len(durations[0]) < FEW):
                 for side in random.permutation(2):
                     session = front.open(tables[side])
                     session.account  # noqa: B018  (opening it is not part of the answer)
                     start = perf_counter()
-                    session.answer(query, epsilon=epsilon)
+                    session.answer(query, **options)
                     durations[side].append(perf_counter() - start)
         finally:
             front.close()
