@@ -18,7 +18,7 @@ from tidegate.service.access.permissions import ANALYST, OWNER
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
-SignedIn = Callable[..., "Page"]
+SignIn = Callable[..., "Page"]
 ASK, TABLES = "/console/data/incomes/ask", "/console/data/incomes/syntheses"
 PAGES = ["/console", ASK, TABLES, "/console/ledger", "/console/access", "/console/risk"]
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}}
@@ -50,8 +50,8 @@ def sent(tab: Page, path: str) -> list[dict[str, Any]]:
     return bodies
 
 
-def test_query_is_priced_and_charged_in_z(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, ANALYST, ASK)
+def test_query_is_priced_and_charged_in_z(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, ANALYST, ASK)
     quotes, previews = sent(tab, "/quotes"), sent(tab, "/previews")
     fill_form(tab, what="mean", **{"z-number": "0.01"})
     tab.get_by_text("The mean of age would cost Z 0.01 of the").wait_for()
@@ -73,8 +73,8 @@ def test_query_is_priced_and_charged_in_z(average: Console, signed_in: SignedIn)
     assert tab.locator("[data-figure=at-delta]").inner_text() == f"{after} → {after}"
 
 
-def test_rho_and_error_set_the_loss_too(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER, ASK)
+def test_rho_and_error_set_the_loss_too(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="mean", **{"rho-number": "0.02"})
     by_rho = float(tab.locator("#z-number").input_value())
     assert 0 < by_rho < 0.02
@@ -85,25 +85,25 @@ def test_rho_and_error_set_the_loss_too(average: Console, signed_in: SignedIn) -
     tab.locator("#refused").get_by_text("Set Z to at most").wait_for()
 
 
-def test_large_charge_is_confirmed_in_z(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER, ASK)
+def test_large_charge_is_confirmed_in_z(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="sum", **{"z-number": "0.05"})
     tab.get_by_role("button", name="Run query", exact=True).click()
     tab.get_by_role("dialog").get_by_text("This costs Z 0.05.").wait_for()
     tab.get_by_role("button", name="Cancel").click()
 
 
-def test_error_chart_has_the_noise_of_the_answer(average: Console, signed_in: SignedIn) -> None:
+def test_error_chart_has_the_noise_of_the_answer(average: Console, sign_in: SignIn) -> None:
     """Normal noise: 99% are within 2.576 / 1.960 of the 95% error; Laplace noise would reach 1.537 times as far."""
-    tab = signed_in(average, OWNER, ASK)
+    tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="mean", **{"z-number": "0.02"})
     reach = dict(row.locator("td").all_text_contents() for row in tab.locator("#picture tbody tr").all())
     assert float(reach["99%"]) / float(reach["95%"]) == pytest.approx(2.5758 / 1.9600, rel=1e-2)
 
 
-def test_guarantee_is_explained_beside_the_promise(average: Console, signed_in: SignedIn) -> None:
+def test_guarantee_is_explained_beside_the_promise(average: Console, sign_in: SignIn) -> None:
     for path in ("/console", ASK, TABLES):
-        tab = signed_in(average, OWNER, path)
+        tab = sign_in(average, OWNER, path)
         card = tab.locator("#data-incomes" if path == "/console" else "main")
         assert card.locator("[data-part=guarantee]").inner_text() == "on average over the noise"
         card.locator(".means summary").first.click()
@@ -113,15 +113,15 @@ def test_guarantee_is_explained_beside_the_promise(average: Console, signed_in: 
             limits, ("can exceed rho", "chosen before", "(epsilon, delta) is larger", "many answers"), strict=True
         ):
             assert words in limit
-    worst = signed_in(average, OWNER, "/console").locator("#data-people")
+    worst = sign_in(average, OWNER, "/console").locator("#data-people")
     assert worst.locator("[data-part=guarantee]").inner_text() == "for every response"
     worst.locator(".means summary").click()
     assert "whatever the answers turn out to be" in worst.locator(".means").inner_text()
     assert worst.locator(".means li").count() == 0
 
 
-def test_overview_shows_z_and_warns_only_above_09(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER)
+def test_overview_shows_z_and_warns_only_above_09(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER)
     card = tab.locator("#data-incomes")
     assert card.locator("dd").first.inner_text().endswith(" Z")
     assert "limit 0.737" in card.locator("dd", has=tab.locator("[data-figure=yes-no]")).inner_text()
@@ -133,11 +133,11 @@ def test_overview_shows_z_and_warns_only_above_09(average: Console, signed_in: S
     assert people.locator("[data-figure=at-delta]").count() == 0
 
 
-def test_ledger_and_access_name_the_unit(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER, "/console/ledger")
+def test_ledger_and_access_name_the_unit(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, "/console/ledger")
     rows = tab.locator("section[aria-label=Totals] tbody tr").all_inner_texts()
     assert {row.split("\t")[0].replace("\n", " ") for row in rows} == {"incomes in Z", "people in epsilon"}
-    tab = signed_in(average, OWNER, "/console/access")
+    tab = sign_in(average, OWNER, "/console/access")
     assert "0.05 Z" in tab.locator("#tokens tr", has_text="ana").inner_text()
     for name, unit in {"": "the unit of each data set", "incomes": "Z", "people": "epsilon"}.items():
         tab.locator("#token-dataset").select_option(name)
@@ -149,8 +149,8 @@ def test_ledger_and_access_name_the_unit(average: Console, signed_in: SignedIn) 
     expect(tab.locator("#tokens tbody tr").first).to_contain_text("0.01 Z")
 
 
-def test_tables_are_created_by_share(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER, TABLES)
+def test_tables_are_created_by_share(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, TABLES)
     assert tab.locator("input[name=by]").evaluate_all("all => all.map(one => one.value)") == ["share", "rho"]
     tab.locator("#budget").fill("0.1")
     tab.get_by_role("button", name="Create the table for Z 0.01168").wait_for()
@@ -172,22 +172,22 @@ def test_tables_are_created_by_share(average: Console, signed_in: SignedIn) -> N
     assert 0.002 < paid <= 0.0025
 
 
-def test_code_snippets_of_an_average_data_set_run(average: Console, signed_in: SignedIn) -> None:
-    tab = signed_in(average, OWNER, ASK)
+def test_code_snippets_of_an_average_data_set_run(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="mean", **{"z-number": "0.001"})
     rows = run_python(shown_code(tab, "Python"), average.tokens[OWNER])
     assert 18 <= rows[0]["mean"] <= 90
     preview = shown_code(tab, "Command line").splitlines()[0]
     assert "Z 0.001" in run_command(preview, average.folder)
-    tab = signed_in(average, OWNER, TABLES)
+    tab = sign_in(average, OWNER, TABLES)
     tab.locator("#budget").fill("0.02")
     tab.locator("#code code", has_text="--share 0.02").wait_for()
     assert "would cost" in run_command(shown_code(tab, "Command line"), average.folder, "--preview")
 
 
-def test_lab_shows_both_readings_of_a_promised_attribute(average: Console, signed_in: SignedIn) -> None:
+def test_lab_shows_both_readings_of_a_promised_attribute(average: Console, sign_in: SignIn) -> None:
     """Income 0..1,000,000 at rho 0.05: within 5,000 allows epsilon 1.65 and Z 0.1734."""
-    tab = signed_in(average, ANALYST, "/console/risk")
+    tab = sign_in(average, ANALYST, "/console/risk")
     tab.get_by_label("Attribute").select_option(label="incomes: income (promised)")
     tab.locator("#verdict", has_text="on average among 100 possible values allows a total loss of Z 0.173").wait_for(
         timeout=SLOW
@@ -214,8 +214,8 @@ def test_lab_shows_both_readings_of_a_promised_attribute(average: Console, signe
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
-def test_page_fits_a_phone(average: Console, signed_in: SignedIn, path: str, scheme: str) -> None:
-    tab = signed_in(average, OWNER, path, **PHONE, color_scheme=scheme)
+def test_page_fits_a_phone(average: Console, sign_in: SignIn, path: str, scheme: str) -> None:
+    tab = sign_in(average, OWNER, path, **PHONE, color_scheme=scheme)
     messages: list[str] = []
     tab.on("console", lambda message: messages.append(message.text) if message.type in ("error", "warning") else None)
     tab.reload()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger.charges import charge, verified
+from ledger.charges import charge, verify_clean
 from ledger.test_file import older as older  # a fixture
 from support.people import people_policy
 
@@ -94,7 +94,7 @@ def test_totals_follow_the_charges_in_every_unit(ledger_url: str, policy: Policy
         assert again.spent == (spent.z if unit == "z" else spent.pure)
         assert Totals.from_row(rows(ledger)["people"]) == Totals(spent, limits)
     assert (spent.pure is None) == (unit == "z")
-    assert verified(ledger).spent["people"] == (spent.z if unit == "z" else spent.pure)
+    assert verify_clean(ledger).spent["people"] == (spent.z if unit == "z" else spent.pure)
     ledger.close()
 
 
@@ -108,7 +108,7 @@ def test_shares_are_in_the_unit_of_the_account(ledger_url: str) -> None:
         ask(ledger, AVERAGE, GAUSSIAN, 3, who="ann", share=share)
     assert ledger.spent_by("people", "ann") == share
     ask(ledger, AVERAGE, GAUSSIAN, 3, who="ben", share=share)
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     ledger.close()
 
 
@@ -122,7 +122,7 @@ def test_each_account_has_its_own_totals(ledger_url: str) -> None:
     assert ledger.account("people").totals == GAUSSIAN.price
     assert ledger.account("others").totals == LAPLACE.price
     assert set(rows(ledger)) == {"people", "others"}
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     ledger.close()
 
 
@@ -182,7 +182,7 @@ def test_event_without_pure_loss_is_refused_before_anything_is_written(ledger_ur
     assert ledger.spent_by("people", "ann") == Amount(0)
     assert ledger.account("people").fits(LAPLACE.price)
     assert not ledger.account("people").fits(GAUSSIAN.price)
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     ledger.close()
 
 
@@ -200,7 +200,7 @@ def test_average_limit_is_reached_and_not_exceeded(ledger_url: str) -> None:
     assert ask(ledger, AVERAGE, rest, 2).account.left == Amount(0)
     with pytest.raises(BudgetExceeded):
         ask(ledger, AVERAGE, DiscreteGaussian(F(1, 10**40), F(1, 10**40), F(1)), "the smallest charge")
-    assert verified(ledger).spent["people"] == limit
+    assert verify_clean(ledger).spent["people"] == limit
     ledger.close()
 
 
@@ -221,7 +221,7 @@ def test_both_limits_are_enforced(ledger_url: str) -> None:
     small = DiscreteLaplace(F(1), F(20))
     while ledger.account("people").fits(small.price):
         ask(ledger, tight, small, f"small {entries(ledger)}")
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     final = ledger.account("people")
     assert final.totals.pure <= limits.pure
     assert final.totals.z <= limits.z
@@ -235,7 +235,7 @@ def test_pure_limit_beside_an_average_one_is_enforced(ledger_url: str) -> None:
     charge(ledger, BOTH, 2, "0.25")
     with pytest.raises(BudgetExceeded, match="epsilon"):
         charge(ledger, BOTH, 3, "1e-30")
-    assert verified(ledger).spent["people"] == Amount.up("0.5")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.5")
     ledger.close()
 
 
@@ -256,7 +256,7 @@ def test_limit_of_each_unit_never_rises_after_a_charge(ledger_url: str) -> None:
     )
     assert ledger.open_account(wider).ceilings == lowered
     assert Totals.from_row(rows(ledger)["people"]) == Totals(total(DiscreteLaplace(F(1), F(10))), lowered)
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     ledger.close()
 
 
@@ -265,7 +265,7 @@ def test_any_policy_is_allowed_before_the_first_charge(ledger_url: str) -> None:
     for policy in (WORST, AVERAGE, BOTH, AVERAGE):
         assert ledger.open_account(policy).ceilings == budget_of(policy).ceilings
     ask(ledger, AVERAGE, GAUSSIAN, 1)
-    assert verified(ledger).spent["people"] == GAUSSIAN.price.z
+    assert verify_clean(ledger).spent["people"] == GAUSSIAN.price.z
     ledger.close()
 
 
@@ -296,7 +296,7 @@ def test_average_promise_added_to_a_loss_promise_counts_earlier_charges(ledger_u
     assert account.ceilings.z == budget_of(AVERAGE).ceilings.z
     with pytest.raises(BudgetExceeded, match="Z"):
         charge(ledger, both, 2, 2)
-    assert verified(ledger).problems == []
+    assert verify_clean(ledger).problems == []
     ledger.close()
 
 
@@ -394,9 +394,9 @@ def test_write_off_never_lowers_a_total(ledger_url: str, tmp_path: Path, policy:
     assert again.spent_by("people", "ann") == after.spent.minus(
         LAPLACE.price.z if policy is AVERAGE else LAPLACE.price.pure
     )
-    assert verified(again).problems == []
+    assert verify_clean(again).problems == []
     ask(again, policy, DiscreteLaplace(F(1), F(100)), "after")
-    assert verified(again).problems == []
+    assert verify_clean(again).problems == []
     again.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.service import AGE, PEOPLE, SECRET, TOWN, House, house
+from support.service import AGE, PEOPLE, SECRET, TOWN, RunningService, run_service
 
 from tidegate.policy import Dataset, Identification, Key, Policy
 
@@ -20,9 +20,9 @@ AVERAGE = Policy(
 
 
 @pytest.fixture
-def average(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def average(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
     path = tmp_path_factory.mktemp("average") / "all.ledger"
-    with house(str(path), policies=(AVERAGE,), share="0.01") as running:
+    with run_service(str(path), policies=(AVERAGE,), share="0.01") as running:
         yield running
 
 
@@ -38,9 +38,9 @@ UTILITY = [
 
 @pytest.mark.parametrize(("worlds", "rho", "expected"), UTILITY)
 def test_errors_of_several_answers_equal_the_table(
-    shared: House, worlds: str, rho: str, expected: tuple[float, ...]
+    shared_service: RunningService, worlds: str, rho: str, expected: tuple[float, ...]
 ) -> None:
-    content = shared.get(f"/risk/conversion?worlds={worlds}&rho={rho}&charts=true", "analyst").json()
+    content = shared_service.get(f"/risk/conversion?worlds={worlds}&rho={rho}&charts=true", "analyst").json()
     errors = [
         next(point["error"] for point in content["readings"][guarantee]["errors"] if point["answers"] == count)
         for count in (1, 100)
@@ -53,10 +53,10 @@ def test_errors_of_several_answers_equal_the_table(
 
 
 @pytest.mark.parametrize(("within", "epsilon", "z"), [(0, 10.87, 3.95), (5000, 1.65, 0.1734), (9000, 1.05, 0.0754)])
-def test_window_lowers_both_limits(shared: House, within: int, epsilon: float, z: float) -> None:
+def test_window_lowers_both_limits(shared_service: RunningService, within: int, epsilon: float, z: float) -> None:
     """Income 0..1,000,000 in spec/average.md, section 4."""
     query = f"/risk/conversion?worlds=1000001&rho=0.05&within={within}"
-    worst, average = shared.get(query).json(), shared.get(f"{query}&guarantee=average").json()
+    worst, average = shared_service.get(query).json(), shared_service.get(f"{query}&guarantee=average").json()
     assert float(worst["epsilon"]) == pytest.approx(epsilon, abs=0.006)
     assert float(average["z"]) == pytest.approx(z, rel=2e-3)
     assert worst["readings"] == average["readings"], "both readings, whichever was chosen"
@@ -64,8 +64,8 @@ def test_window_lowers_both_limits(shared: House, within: int, epsilon: float, z
     assert worst["blind_guess"] == pytest.approx((2 * within + 1) / 1000001)
 
 
-def test_both_readings_have_a_yes_no_limit_and_an_epsilon(shared: House) -> None:
-    readings = shared.get("/risk/conversion?worlds=99&rho=0.05").json()["readings"]
+def test_both_readings_have_a_yes_no_limit_and_an_epsilon(shared_service: RunningService) -> None:
+    readings = shared_service.get("/risk/conversion?worlds=99&rho=0.05").json()["readings"]
     assert readings["worst-case"]["yes_no"] == pytest.approx(0.838, abs=5e-4)
     assert readings["average"]["yes_no"] == pytest.approx(0.784, abs=5e-4)
     assert (readings["worst-case"]["delta"], readings["average"]["delta"]) == (0, 1e-6)
@@ -73,13 +73,13 @@ def test_both_readings_have_a_yes_no_limit_and_an_epsilon(shared: House) -> None
     assert readings["average"]["epsilon_at_delta"] == pytest.approx(6.25, abs=5e-3)
 
 
-def test_conversion_by_z_is_the_inverse(shared: House) -> None:
-    by_rho = shared.get("/risk/conversion?worlds=99&rho=0.05&guarantee=average").json()
-    back = shared.get(f"/risk/conversion?worlds=99&z={by_rho['z']}").json()
+def test_conversion_by_z_is_the_inverse(shared_service: RunningService) -> None:
+    by_rho = shared_service.get("/risk/conversion?worlds=99&rho=0.05&guarantee=average").json()
+    back = shared_service.get(f"/risk/conversion?worlds=99&z={by_rho['z']}").json()
     assert back["guarantee"] == "average"
     assert float(back["rho"]) == pytest.approx(0.05, rel=1e-9)
     assert back["yes_no"] == by_rho["yes_no"]
-    nothing = shared.get("/risk/conversion?worlds=99&z=0&charts=true").json()
+    nothing = shared_service.get("/risk/conversion?worlds=99&z=0&charts=true").json()
     assert nothing["readings"] is None, "a random guess can be promised by neither guarantee"
     assert list(nothing["charts"]) == ["curve"]
 
@@ -97,30 +97,30 @@ def test_conversion_by_z_is_the_inverse(shared: House) -> None:
         "worlds=99&rho=0.02&within=1",
     ],
 )
-def test_impossible_conversion_is_refused(shared: House, query: str) -> None:
-    assert shared.get(f"/risk/conversion?{query}").status_code == 422
+def test_impossible_conversion_is_refused(shared_service: RunningService, query: str) -> None:
+    assert shared_service.get(f"/risk/conversion?{query}").status_code == 422
 
 
-def test_refusal_never_advises_a_wider_universe(shared: House) -> None:
-    error = shared.get("/risk/conversion?worlds=99&rho=0.02&within=1").json()["error"]
+def test_refusal_never_advises_a_wider_universe(shared_service: RunningService) -> None:
+    error = shared_service.get("/risk/conversion?worlds=99&rho=0.02&within=1").json()["error"]
     assert "to within 1 steps" in error["what"]
     assert "smaller `within`" in error["do"]
 
 
-def test_meaning_of_an_average_rho_names_its_limits(shared: House) -> None:
-    content = shared.get("/risk/meaning?rho=0.05&worlds=99&guarantee=average").json()
+def test_meaning_of_an_average_rho_names_its_limits(shared_service: RunningService) -> None:
+    content = shared_service.get("/risk/meaning?rho=0.05&worlds=99&guarantee=average").json()
     text = " ".join(content["says"])
     assert "A single response can be more certain" in text
     assert "at most 0.082" in text, "rounded up"
     assert "at most epsilon 6.25 with delta = 1e-6" in text
     assert content["epsilon"] is None
     assert content["yes_no"] == pytest.approx(0.784, abs=5e-4)
-    window = shared.get("/risk/meaning?rho=0.05&worlds=1000001&within=5000&guarantee=average").json()
+    window = shared_service.get("/risk/meaning?rho=0.05&worlds=1000001&within=5000&guarantee=average").json()
     assert float(window["z"]) == pytest.approx(0.1734, rel=1e-3)
 
 
-def test_average_curve_rises_from_a_random_guess_to_one(shared: House) -> None:
-    points = shared.get("/risk/curve?worlds=99&points=30&guarantee=average").json()["points"]
+def test_average_curve_rises_from_a_random_guess_to_one(shared_service: RunningService) -> None:
+    points = shared_service.get("/risk/curve?worlds=99&points=30&guarantee=average").json()["points"]
     assert (points[0]["z"], points[0]["rho"]) == (0, pytest.approx(1 / 99))
     assert [point["rho"] for point in points] == sorted(point["rho"] for point in points)
     assert points[-1]["rho"] == 1
@@ -128,7 +128,7 @@ def test_average_curve_rises_from_a_random_guess_to_one(shared: House) -> None:
         assert point["rho"] <= math.exp(-((math.sqrt(math.log(99)) - math.sqrt(point["z"])) ** 2)) * (1 + 1e-9)
 
 
-def test_account_reports_its_unit_and_epsilon(average: House) -> None:
+def test_account_reports_its_unit_and_epsilon(average: RunningService) -> None:
     before = average.get("/data/people", "analyst").json()
     assert (before["account"]["unit"], before["account"]["guarantee"]) == ("z", "average")
     assert before["account"]["epsilon_at_delta"] == 0
@@ -142,7 +142,7 @@ def test_account_reports_its_unit_and_epsilon(average: House) -> None:
     assert (body["unit"], body["cost"]) == ("z", account["spent"])
 
 
-def test_share_of_a_token_is_in_the_unit_of_the_account(average: House) -> None:
+def test_share_of_a_token_is_in_the_unit_of_the_account(average: RunningService) -> None:
     fits = average.post("/data/people/answers", {**SPEND, "z": "0.0099"}, "analyst")
     assert fits.status_code == 200, fits.text
     refused = average.post("/data/people/answers", {**SPEND, "z": "0.0002"}, "analyst")
@@ -151,7 +151,7 @@ def test_share_of_a_token_is_in_the_unit_of_the_account(average: House) -> None:
 
 
 @pytest.mark.parametrize("ask", ["mean", "quantile"])
-def test_price_of_a_quote_is_in_the_unit_of_the_account(average: House, ask: str) -> None:
+def test_price_of_a_quote_is_in_the_unit_of_the_account(average: RunningService, ask: str) -> None:
     """A quantile has a pure loss, and is still charged in Z."""
     question: dict[str, Any] = {"ask": ask, "column": "age"} | ({"share": 0.5} if ask == "quantile" else {})
     body = {"questions": [question], "z": "0.002"}
@@ -166,8 +166,10 @@ def test_price_of_a_quote_is_in_the_unit_of_the_account(average: House, ask: str
     assert set(again["cost_by_unit"].values()) == {"0"}
 
 
-def test_synthesis_by_share_uses_that_part_of_the_budget(average: House, served: House) -> None:
-    for running in (average, served):
+def test_synthesis_by_share_uses_that_part_of_the_budget(
+    average: RunningService, fresh_service: RunningService
+) -> None:
+    for running in (average, fresh_service):
         ceiling = float(running.get("/data/people").json()["account"]["ceiling"])
         content = running.post("/data/people/syntheses/previews", {"share": "0.25", "tables": 2}).json()
         assert float(content["cost"]) == pytest.approx(0.25 * ceiling, rel=1e-6)
@@ -180,8 +182,8 @@ def test_synthesis_by_share_uses_that_part_of_the_budget(average: House, served:
     assert (started.status_code, started.json()["asked"]) == (202, "1 table, 0.25 of the total budget")
 
 
-def test_warnings_appear_above_09_only(average: House, served: House) -> None:
+def test_warnings_appear_above_09_only(average: RunningService, fresh_service: RunningService) -> None:
     assert average.get("/data").json()["datasets"][0]["warnings"] == []
-    for dataset in served.get("/data").json()["datasets"]:
+    for dataset in fresh_service.get("/data").json()["datasets"]:
         (warning,) = dataset["warnings"]
         assert (warning["about"], warning["warning"]) == ("yes/no certainty", True)

@@ -16,13 +16,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from tidegate.accounting.amount import Price
+from tidegate.accounting.amount import Amount, Price
 
 HALF = Fraction(1, 2)
 
 
 def ball_price(squared_radius: Fraction, squared_diameter: Fraction) -> Price:
-    """Return the price for a ball and a largest distance, both in units of sigma. A distance is at most two radii."""
+    """Return the price for a ball and a largest distance, both in units of sigma. A distance is at most two radii.
+
+    Numbers that no unit changes cost one grain, so that a charge without a pure loss is never free.
+    """
+    if not squared_radius:
+        return Price(None, Amount(1), Amount(1))
     diameter = min(squared_diameter, 4 * squared_radius)
     return Price.up(None, diameter / 2, squared_radius / 2)
 

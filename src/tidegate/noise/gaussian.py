@@ -118,7 +118,7 @@ class Gaussian:
         return gaussian_variance(self.sigma)
 
     def quantile(self, probability: float) -> int:
-        """Return the smallest q with P(|Z| <= q) >= probability."""
+        """Return the smallest q with P(|Z| <= q) >= probability; from sigma 64 on it can be one more."""
         return self.sum_quantile(1, probability)
 
     def sum_quantile(self, count: int, probability: float) -> int:

@@ -95,12 +95,20 @@ def _identification(old: Policy, new: Policy) -> list[str]:
     problems += [
         f"the window of {name} would shrink from {_width(old, name)} to {_width(new, name)}"
         for name in before.protect
-        if name in new.attributes and _width(new, name) < _width(old, name)
+        if name in new.attributes
+        and not _default_of_other_universe(old, new, name)
+        and _width(new, name) < _width(old, name)
     ]
     gone = [name for name in before.protect if name not in after.protect]
     if gone:
         problems.append(f"{', '.join(gone)} would no longer be protected")
     return problems
+
+
+def _default_of_other_universe(old: Policy, new: Policy, name: str) -> bool:
+    """Return whether both windows are defaults of the same version, for different universes: a change of universe is allowed."""
+    stated = [name in policy.identification.within for policy in (old, new) if policy.identification]
+    return not any(stated) and old.version == new.version and old.attributes.get(name) != new.attributes.get(name)
 
 
 def _width(policy: Policy, name: str) -> Fraction:
