@@ -33,6 +33,7 @@ SAME: dict[str, tuple[Query, ...]] = {
     "SELECT COUNT(*) FROM people WHERE 30 <= age AND NOT sex = 'f'": (count().where((AGE >= 30) & ~(SEX == "f")),),
     "SELECT COUNT(*) FROM people WHERE town IS NULL OR age > -1": (count().where(TOWN.missing() | (AGE > -1)),),
     "SELECT COUNT(*) FROM people p WHERE (age <> 3);": (count().where(AGE != 3),),
+    "SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people WHERE age <> 3": (count(), count().where(AGE != 3)),
 }
 
 
@@ -68,8 +69,8 @@ REFUSED = [
     "SELECT COUNT(*) FROM people WHERE random() > 0.5",
     "SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM people",
     "WITH x AS (SELECT 1) SELECT COUNT(*) FROM people",
-    "SELECT COUNT(*) FROM people; DROP TABLE people",
     "DROP TABLE people",
+    "SELECT COUNT(*) FROM people; DROP TABLE people",
     "SELECT STRING_AGG(sex) FROM people",
     "SELECT COUNT(*) FROM people TABLESAMPLE 10%",
     "SELECT COUNT(*) FROM people GROUP BY ROLLUP (sex)",

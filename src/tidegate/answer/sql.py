@@ -35,7 +35,7 @@ ALLOWED = {"kind", "expressions", "from", "from_", "where", "group"}
 
 
 def parse_sql(text: str, policy: Policy) -> tuple[Query, ...]:
-    """Return the queries of a SELECT, in its order."""
+    """Return the queries of one SELECT, or of several that are separated by semicolons, in their order."""
     return _Reader(policy).read(text)
 
 
@@ -61,9 +61,12 @@ class _Reader:
             statements = sqlglot.parse(text, read="duckdb")
         except sqlglot.errors.SqlglotError:
             statements = []
-        if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-            raise self.refuse("The text is not a single valid SELECT")
-        select = statements[0]
+        selects = [statement for statement in statements if statement is not None]  # None: after a last semicolon
+        if not selects or not all(isinstance(select, exp.Select) for select in selects):
+            raise self.refuse("The text is not a valid SELECT, or several that are separated by semicolons")
+        return tuple(query for select in selects for query in self._queries_of(select))
+
+    def _queries_of(self, select: Any) -> tuple[Query, ...]:
         extra = [name for name, value in select.args.items() if value and name not in ALLOWED]
         if extra:
             raise self.refuse(f"{extra[0].upper()} is not supported")

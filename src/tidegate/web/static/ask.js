@@ -115,7 +115,8 @@ function show(result) {
 }
 
 async function derive() {
-  const result = await post(`${at}/derivations`, { ...question.asked(), charts: true });
+  const { plan, ...asked } = question.asked(); // what follows from earlier answers needs no plan
+  const result = await post(`${at}/derivations`, { ...asked, charts: true });
   if (result) answered(result);
 }
 

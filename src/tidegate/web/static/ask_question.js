@@ -22,7 +22,7 @@ export function builder(columns, changed) {
   });
   arrange(columns);
   return {
-    asked: () => (chosen("form") === "sql" ? { sql: byId("sql").value } : { questions: [one(find)] }),
+    asked: () => (chosen("form") === "sql" ? { sql: byId("sql").value, ...(byId("together").checked ? { plan: "auto" } : {}) } : { questions: [one(find)] }),
     check: () => check(),
     state,
     restore: (saved) => restore(saved, columns, find, changed),
@@ -48,6 +48,7 @@ function state() {
   return {
     form: chosen("form"), what: byId("what").value, column: byId("column").value, share: byId("share").value, by: ticked("by"), on: ticked("on"),
     joined: chosen("joined"), where: [...byId("where").children].map(row), sql: byId("sql").value,
+    together: byId("together").checked,
   };
 }
 
@@ -60,6 +61,7 @@ function restore(saved, columns, find, changed) {
   byId("what").value = saved.what;
   byId("share").value = saved.share;
   byId("sql").value = saved.sql;
+  byId("together").checked = Boolean(saved.together);
   tick("by", saved.by);
   byId("where").replaceChildren();
   for (const [column, operator, value] of saved.where.filter(([name]) => find(name))) {
