@@ -253,13 +253,13 @@ def test_no_draws_are_possible() -> None:
 def magnitudes(sigma: Fraction, count: int) -> list[mpmath.mpf]:
     """Return P(|sum of draws| <= q) for q = 0, 1, ..., by convolution in 40 digits."""
     with mpmath.workdps(40):
-        one = slow.gaussian_table(sigma)
-        one = {z: p for z, p in one.items() if p > mpmath.mpf(10) ** -34}
+        single = slow.gaussian_table(sigma)
+        single = {z: p for z, p in single.items() if p > mpmath.mpf(10) ** -34}
         table = {0: mpmath.mpf(1)}
         for _ in range(count):
             longer: dict[int, mpmath.mpf] = {}
             for a, p in table.items():
-                for b, q in one.items():
+                for b, q in single.items():
                     longer[a + b] = longer.get(a + b, mpmath.mpf(0)) + p * q
             table = {z: p for z, p in longer.items() if p > mpmath.mpf(10) ** -34}
         reached, within = [], mpmath.mpf(0)

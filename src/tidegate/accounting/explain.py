@@ -178,7 +178,7 @@ def _yes_no(budget: Budget) -> Finding:
         return Finding("yes/no certainty", says)
     wide = [target for target in budget.targets if target.name != "person"]
     window = (
-        f"Set a wider `within` for {max(wide, key=lambda target: target.limit).name}, so that a close guess counts as right; or "
+        f"Set a wider `within` for {min(wide, key=lambda target: target.limit).name}, so that a close guess counts as right; or "
         if wide
         else ""
     )

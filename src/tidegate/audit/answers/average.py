@@ -79,8 +79,8 @@ def yes_no_rate(events: Sequence[Noisy], *, rows: int = 1) -> float:
         raise ValueError("Several counts have an exact rate only with the same discrete Gaussian noise.")
     shift = rows * len(events)
     with localcontext(prec=DIGITS):
-        one = noise_weights(events[0])
-        chances = np.array(list(one.values()), dtype=object)
+        weights = noise_weights(events[0])
+        chances = np.array(list(weights.values()), dtype=object)
         summed = chances
         for _ in events[1:]:
             summed = np.convolve(summed, chances)
