@@ -9,7 +9,9 @@ at delta 1e-6): one by one, and from its own tree with consistency. `draw` write
 
 from __future__ import annotations
 
+import json
 import math
+import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations
@@ -20,7 +22,8 @@ import numpy as np
 import opendp.prelude as dp
 
 import tidegate as tg
-from benchmarks.measure import SEED, peak_memory, take_turns, write_record
+from benchmarks.measure import SEED, Runs, peak_memory, take_turns, write_record
+from benchmarks.peers import Peer, PeerUnavailable
 from tidegate.accounting import Target, budget_of, epsilon_at_delta
 from tidegate.answer.spending import RequestedLoss
 from tidegate.answer.workloads import one_by_one_variance, plan_workload
@@ -44,6 +47,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
                 yield measure_plan(f"{name}, {size:,} values, {guarantee}", queries, line_policy(size, guarantee), size)
         yield measure_plan(f"marginals of five columns, {guarantee}", tables(), table_policy(guarantee), 0)
     yield compare_with_opendp()
+    yield compare_with_peers(("SmartNoise", "Tumult") if full else ("SmartNoise",))
     draw(PICTURE)
 
 
@@ -136,6 +140,43 @@ def compare_with_opendp() -> dict[str, Any]:
         peak_mb=peak_memory(),
         found=summary,
     )
+
+
+def compare_with_peers(names: tuple[str, ...]) -> dict[str, Any]:
+    """Compare 100 ranges with libraries that answer them one by one, at the same zCDP or (epsilon, delta) as our plan."""
+    policy, queries = line_policy(73, "average"), ranges(73)
+    strategy = plan_workload(queries, policy, whole_budget(policy, 73))
+    if strategy is None:
+        raise RuntimeError("The ranges are planned together.")
+    price = strategy.event.price
+    losses = {"SmartNoise": epsilon_at_delta(price.zcdp), "Tumult": float(price.zcdp)}
+    values = np.random.default_rng(SEED).integers(0, 73, ROWS)
+    true = np.array([((values >= low) & (values <= high)).sum() for low, high in _bounds(queries)])
+    cells = np.bincount(values, minlength=73)
+    runs: Runs = {}
+    errors, missing = {}, {}
+
+    def ours() -> None:
+        exact = [strategy.sums @ cells]  # type: ignore[attr-defined]
+        estimates = strategy.estimate(strategy.perturb(exact, bits=SecureBits()))
+        errors["tidegate"] = math.sqrt(np.mean((np.array([float(part.values) for part in estimates]) - true) ** 2))
+
+    runs |= take_turns({"tidegate": ours})
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "workload.json"
+        file.write_text(json.dumps({"values": values.tolist(), "ranges": list(_bounds(queries))}))
+        for name in names:
+            try:
+                peer = Peer(name, file, ROWS, losses[name], topic="workload")
+                peer.run_task("one by one")
+                errors[name], runs[name] = peer.values["one by one"], peer.runs["one by one"]
+                peer.close()
+            except PeerUnavailable as problem:
+                missing[name] = str(problem)
+    summary = "error of one run: " + ", ".join(f"{name} {error:.2f}" for name, error in errors.items())
+    summary += "".join(f"; {name}: {reason}" for name, reason in missing.items())
+    case = "100 ranges beside libraries that answer one by one"
+    return write_record("workloads", QUESTION, case, size=100, runs=runs, peak_mb=peak_memory(), found=summary)
 
 
 def _bounds(queries: list[tg.Query]) -> Iterator[tuple[int, int]]:

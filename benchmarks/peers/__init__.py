@@ -19,6 +19,7 @@ REQUIRED = {
     "OpenDP": None,  # it is in the project's own environment, at the version of the tests
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
+    "Tumult": ("tmlt.analytics==0.21.0",),
     "mlxtend": ("mlxtend==0.23.4", "numpy==2.2.6", "pandas==2.2.3"),
     "efficientapriori": ("efficient-apriori==2.0.6",),
     "multifreqldpy": ("multi-freq-ldpy==0.2.5",),

@@ -225,3 +225,21 @@ def test_page_fits_a_phone(average: Console, sign_in: SignIn, path: str, scheme:
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390
     assert tab.evaluate(OVERFLOWING) == []
     assert messages == []
+
+
+def test_several_statements_are_planned_together(average: Console, sign_in: SignIn) -> None:
+    """Forty ranges in one request: the plan is part of the quote, and all answers are charged once."""
+    tab = sign_in(average, OWNER, ASK)
+    quotes = sent(tab, "/quotes")
+    tab.locator("input[name=form][value=sql]").check()
+    ranges = [f"SELECT COUNT(*) FROM incomes WHERE age BETWEEN {low} AND {low + 20}" for low in range(20, 60)]
+    tab.locator("#sql").fill("; ".join(ranges))
+    tab.locator("#z-number").fill("0.005")
+    tab.locator("#together").check()
+    wait_for_preview(tab)
+    assert quotes[-1]["plan"] == "auto"
+    assert 'plan="auto"' in shown_code(tab, "Python")
+    before = account(average).spent
+    buy(tab)
+    tab.locator("#told").get_by_text("Cost Z 0.00").wait_for()
+    assert float(account(average).spent.value - before.value) == pytest.approx(0.005, rel=1e-3)
