@@ -4,15 +4,16 @@ import json
 import math
 import os
 import sys
+from pathlib import Path
 
-os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
 import pandas as pd
 from pyspark.sql import SparkSession
 from serve import serve
 from tmlt.analytics import AddOneRow, QueryBuilder, RhoZCDPBudget, Session
 
 file, rows, rho = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-content = json.load(open(file))
+content = json.loads(Path(file).read_text())
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
 builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.sql.shuffle.partitions", "1")
 spark = builder.getOrCreate()
