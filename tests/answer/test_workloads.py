@@ -135,12 +135,13 @@ def neighbors(policy: Policy) -> list[list[tuple[Any, ...]]]:
     rows = list(product([None, 0, 4, 9], ["f", "m"], ["a", None]))
     if isinstance(policy.dataset.unit, EachRow):
         return [[row] for row in rows]
-    return [[], *([row] for row in rows), *(list(pair) for pair in combinations(rows[::3], 2)), [rows[0], rows[0]]]
+    return [[], *([row] for row in rows), *(list(pair) for pair in combinations(rows[::5], 2)), [rows[0], rows[0]]]
 
 
-@pytest.mark.parametrize("person", [0, 2])
+@pytest.mark.parametrize(
+    ("batch", "person"), [("ranges", 0), ("conditions on two columns", 0), ("tables", 0), ("ranges", 2), ("tables", 2)]
+)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
-@pytest.mark.parametrize("batch", ["ranges", "conditions on two columns", "tables"])
 def test_no_change_of_a_unit_exceeds_what_the_event_prices(batch: str, guarantee: str, person: int) -> None:
     """Every strategy, every possible content of one unit: distances of the measured integers and the ball around them."""
     policy = small_policy(guarantee, person=person, rows=None if person else 4)
