@@ -238,6 +238,10 @@ def test_several_statements_are_planned_together(average: Console, sign_in: Sign
     tab.locator("#together").check()
     wait_for_preview(tab)
     assert quotes[-1]["plan"] == "auto"
+    tab.get_by_text("40 queries together would cost Z 0.005").wait_for()
+    tab.get_by_text("40 answers from one measurement (").wait_for()
+    assert "Expected errors, 95%: " in tab.locator("#picture").inner_text()
+    assert tab.locator("#picture tbody tr").count() == 40
     assert 'plan="auto"' in shown_code(tab, "Python")
     before = account(average).spent
     buy(tab)

@@ -50,7 +50,8 @@ export function showAtDelta(after = null) {
 }
 
 function sentence(quote) {
-  const questions = quote.expected.map((part) => part.question).join("; ");
+  const listed = quote.expected.map((part) => part.question);
+  const questions = listed.length > 3 ? `${listed.length} queries together` : listed.join("; ");
   const start = `${questions.charAt(0).toUpperCase()}${questions.slice(1)}`;
   if (!quote.answered_before) return `${start} would cost ${amount(quote.cost, quote.unit)} of the ${number(quote.left)} remaining.`;
   const when = new Date(quote.answered_before.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
