@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from tidegate.accounting.amount import Amount
 
@@ -23,6 +24,7 @@ def feasible(rho: Fraction, worlds: Fraction) -> bool:
     return rho * worlds > 1
 
 
+@lru_cache(maxsize=4096)
 def loss_for(rho: Fraction, worlds: Fraction) -> Amount:
     """Return the largest total loss that keeps identification at or below rho.
 
