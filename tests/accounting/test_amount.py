@@ -85,3 +85,8 @@ def test_recorded_events_keep_their_price(record: str) -> None:
 def test_noise_of_size_zero_is_refused(wrong: tuple[int, int]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         DiscreteLaplace(Fraction(wrong[0]), Fraction(wrong[1]))
+
+
+def test_pure_loss_has_its_price_in_every_unit() -> None:
+    price = event_from_dict({"kind": "discrete-laplace/1", "sensitivity": "3", "scale": "2"}).price
+    assert price.to_dict() == {"pure": "1.5", "zcdp": "1.125", "z": "0.28125"}

@@ -137,3 +137,12 @@ def test_finding_converts_to_a_dictionary() -> None:
         "warning": False,
     }
     assert explain(people_policy())[0].to_dict()["problem"] is False
+
+
+def test_explanation_states_how_often_a_single_response_exceeds_a_half() -> None:
+    """(rho - 1/m) / (1/2 - 1/m), rounded up; nothing is stated if rho itself is at least a half."""
+    promise = Identification("0.05", protect=("age",), guarantee="average")
+    findings = findings_of(Policy(Dataset("d"), {"age": Integer(1, 99)}, promise))
+    assert "It is above 1/2 with probability at most 0.0815." in findings["guarantee"].says
+    likely = Identification("0.5", protect=("age",), guarantee="average")
+    assert "above 1/2" not in findings_of(Policy(Dataset("d"), {"age": Integer(1, 99)}, likely))["guarantee"].says

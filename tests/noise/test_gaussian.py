@@ -550,3 +550,14 @@ def test_million_draws_have_their_distribution(sigma: Fraction) -> None:
 def test_draws_of_a_distribution_are_those_of_its_sampler() -> None:
     assert (Gaussian(F(3)).draw(50, bits=SeededBits(7)) == discrete_gaussian(F(3), size=50, bits=SeededBits(7))).all()
     assert partial(Laplace(F(3)).draw, bits=SeededBits(7))(50).size == 50
+
+
+@pytest.mark.parametrize("tail", [0.3, 0.05, 1e-6])
+def test_difference_of_wide_noise_has_the_quantile_of_its_sum(tail: float) -> None:
+    """From sigma 64 on the tail is an integral: never too small, and at most one more than the smallest."""
+    sigma = 100
+    steps = np.arange(-1500, 1501)
+    weights = np.exp(-(steps**2) / (4 * sigma**2))
+    weights /= weights.sum()
+    smallest = next(width for width in range(1500) if weights[steps > width].sum() <= tail)
+    assert smallest <= Gaussian(Fraction(sigma)).difference_quantile(tail) <= smallest + 1
