@@ -31,7 +31,9 @@ LIMITS = {
 
 
 def python_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+    return sorted(
+        path for path in folder.rglob("*.py") if not {"__pycache__", "results"} & set(path.parts)
+    )  # results: environments of peers
 
 
 def count_vague(path: Path) -> int:
