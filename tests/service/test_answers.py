@@ -15,8 +15,10 @@ from support.service import QUIET, TOWNS, RunningService, policy, run_service
 
 import tidegate as tg
 from tidegate.answer.query_json import query_from_dict, query_to_dict
+from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import Unsupported
+from tidegate.policy import Policy
 from tidegate.service.quotes import Quote, quote_secret
 
 COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
@@ -218,12 +220,18 @@ def test_quote_of_several_queries_is_one_charge(fresh_service: RunningService) -
     assert (len(content["answers"]), content["cost"]) == (2, "0.4")
 
 
+def quote_of(queries: tuple[tg.Query, ...], of: Policy, **options: Any) -> Quote:
+    """Return a quote of queries for epsilon 1."""
+    loss = RequestedLoss(Fraction(1))
+    return Quote.of(plan_request(queries, of, loss=loss), loss=loss, **options)
+
+
 def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> None:
     text = request_quote(fresh_service)["quote"]
     body, _, signature = text.partition(".")
     content = json.loads(base64.urlsafe_b64decode(body + "=="))
     cheaper = base64.urlsafe_b64encode(json.dumps({**content, "price": "0"}).encode()).decode().rstrip("=")
-    foreign = Quote.of((tg.count(),), policy(), loss=RequestedLoss(Fraction(1))).sign(b"another secret")
+    foreign = quote_of((tg.count(),), policy()).sign(b"another secret")
     for wrong in ("", ".", "a.b", body, f"{body}.", f"{cheaper}.{signature}", text[:-2], foreign, "é.é"):
         response = fresh_service.post("/data/people/answers", {"quote": wrong}, "analyst")
         assert response.status_code == 422, wrong
@@ -233,11 +241,11 @@ def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> N
 def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -> None:
     secret = quote_secret(fresh_service.app.state.record_secret)
     queries, current = (tg.count(),), fresh_service.datasets["people"].policy
-    fresh = Quote.of(queries, current, loss=RequestedLoss(Fraction(1)))
-    old = Quote.of(queries, current, loss=RequestedLoss(Fraction(1)), now=time.time() - 16 * 60)
+    fresh = quote_of(queries, current)
+    old = quote_of(queries, current, now=time.time() - 16 * 60)
     stale = {
         "expired": old,
-        "another data set": Quote.of(queries, policy("others"), loss=RequestedLoss(Fraction(1))),
+        "another data set": quote_of(queries, policy("others")),
         "another policy": replace(fresh, policy="0" * 64),
         "another price": replace(fresh, price="0.5"),
         "another event": replace(fresh, event="0" * 64),

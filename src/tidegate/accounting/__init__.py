@@ -2,7 +2,7 @@
 
 from tidegate.accounting.amount import FREE, ZERO, Amount, Price
 from tidegate.accounting.average import average_identification_after, average_loss_for, average_yes_no, epsilon_at_delta
-from tidegate.accounting.budget import Budget, Ceilings, Target, Unit, budget_of
+from tidegate.accounting.budget import Budget, Ceilings, Target, Unit, budget_of, identification_at, yes_no_at
 from tidegate.accounting.events import (
     Choices,
     DiscreteLaplace,
@@ -45,6 +45,8 @@ __all__ = [
     "event_from_dict",
     "feasible",
     "identification_after",
+    "identification_at",
     "loss_for",
+    "yes_no_at",
     "yes_no_certainty",
 ]

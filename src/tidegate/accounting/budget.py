@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
-from tidegate.accounting.amount import FREE, ZERO, Amount, Price
+from tidegate.accounting.amount import ZERO, Amount, Price
 from tidegate.accounting.average import average_identification_after, average_loss_for, average_yes_no
 from tidegate.accounting.identification import UPWARD, feasible, identification_after, loss_for, yes_no_certainty
 from tidegate.errors import Infeasible, Unsupported
@@ -19,6 +19,22 @@ from tidegate.policy.promises import Guarantee
 
 Unit = Literal["epsilon", "z"]  # of an account's amounts: epsilon if a promise limits the pure loss, otherwise z
 SHORT = {"epsilon": "epsilon", "z": "Z"}
+PREFIX = {"epsilon": "", "z": "Z "}  # of an amount whose unit is stated only if it is not epsilon
+
+
+def identification_at(loss: Amount, worlds: Fraction, guarantee: Guarantee, guesses: int = 1) -> Decimal:
+    """Return the probability of identification that a loss (epsilon, or z on average) allows, rounded up."""
+    if guarantee == "average":
+        return average_identification_after(loss, 1 / worlds, guesses)
+    return identification_after(loss, worlds)
+
+
+def yes_no_at(loss: Amount, guarantee: Guarantee) -> Decimal:
+    """Return how often a yes/no question about one person can be answered correctly after a loss, rounded up.
+
+    Worst case: for every response. Average: over the noise.
+    """
+    return average_yes_no(loss) if guarantee == "average" else yes_no_certainty(loss)
 
 
 @dataclass(frozen=True)
@@ -62,9 +78,9 @@ class Target:
         loss = spent if isinstance(spent, Amount) else self.loss_of(spent)
         if loss is None:
             return Decimal(1)
+        bound = identification_at(loss, self.worlds, self.guarantee, self.guesses)
         if self.guarantee == "worst-case":
-            return identification_after(loss, self.worlds)
-        bound = average_identification_after(loss, 1 / self.worlds, self.guesses)
+            return bound
         within = self.feasible and loss <= self.limit  # the limit was rounded down, and the bound is rounded up
         return (
             min(bound, UPWARD.divide(Decimal(self.rho.numerator), Decimal(self.rho.denominator))) if within else bound
@@ -196,21 +212,24 @@ class Budget:
         return {target.name: target.identification(spent) for target in self.targets}
 
     def yes_no(self, spent: Price) -> float:
-        """Return how often a yes/no question about one person can be answered correctly after a total loss, rounded up.
-
-        Worst case: for every response. Average: over the noise.
-        """
-        if self.guarantee == "average":
-            return float(average_yes_no(spent.z))
-        return 1.0 if spent.pure is None else float(yes_no_certainty(spent.pure))
+        """Return how often a yes/no question about one person can be answered correctly after a total loss."""
+        loss = spent.z if self.guarantee == "average" else spent.pure
+        return 1.0 if loss is None else float(yes_no_at(loss, self.guarantee))
 
     @property
     def yes_no_limit(self) -> float:
         """The yes/no certainty at the limit."""
         ceilings = self.ceilings
-        if self.guarantee == "average" and ceilings.z is not None:
-            return float(average_yes_no(ceilings.z))
-        return float(yes_no_certainty(ceilings.main))
+        limit = ceilings.z if self.guarantee == "average" else ceilings.main
+        return float(yes_no_at(limit or ZERO, self.guarantee))
+
+    def part(self, share: Fraction) -> Fraction:
+        """Return a part of the total budget, in the account's unit."""
+        if share > 1:
+            raise Unsupported(
+                f"`share` is a part of the total budget, at most 1, not {say(share)}.", "Write 0.1 for 10%."
+            )
+        return self.ceiling.value * share
 
 
 def budget_of(policy: Policy) -> Budget:
@@ -253,6 +272,3 @@ def _person(policy: Policy) -> Target:
     if promise.guarantee == "average":
         return Target("person", Fraction(promise.population - rows + 1), promise.rho, "average", rows - known)
     return Target("person", Fraction(promise.population - known, rows - known), promise.rho)
-
-
-__all__ = ["FREE", "SHORT", "Budget", "Ceilings", "Target", "Unit", "budget_of"]

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from tidegate.accounting.amount import Amount
-from tidegate.accounting.average import average_yes_no, epsilon_at_delta
-from tidegate.accounting.budget import SHORT, Budget, Target, budget_of
-from tidegate.accounting.identification import yes_no_certainty
+from tidegate.accounting.average import epsilon_at_delta
+from tidegate.accounting.budget import SHORT, Budget, Target, budget_of, yes_no_at
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.exact import say
@@ -163,7 +162,7 @@ def _target(target: Target, window: str = "") -> Finding:
 
 def _certainty_of(target: Target) -> float:
     """Return the yes/no certainty at the limit of one target."""
-    return float(average_yes_no(target.limit) if target.guarantee == "average" else yes_no_certainty(target.limit))
+    return float(yes_no_at(target.limit, target.guarantee))
 
 
 def _yes_no(budget: Budget) -> Finding:

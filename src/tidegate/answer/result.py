@@ -293,7 +293,7 @@ class Preview:
             "expected": [expected.to_dict() for expected in self.expected],
             "cost": str(self.cost),
             **left,
-            **self.account.in_all_units(self.price),
+            **self.account.in_all_units(self.price, after=self.account.totals + self.price),
             "guarantee": self.budget.guarantee,
             "confidence": self.confidence,
             "identification": self.identification(),

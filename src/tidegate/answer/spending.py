@@ -86,7 +86,7 @@ def resolve_loss(
     if epsilon is not None or z is not None:
         return _stated(budget, epsilon, z)
     if share is not None:
-        return RequestedLoss(_part_of_budget(budget, positive(share, "share")), budget.unit)
+        return RequestedLoss(budget.part(positive(share, "share")), budget.unit)
     if calibration not in ("equation-15", "tight") or (calibration == "tight" and rho is None):
         raise Unsupported('`calibration` must be "equation-15", or "tight" together with `rho`.')
     if rho is not None and calibration == "tight":
@@ -123,12 +123,6 @@ def in_account_unit(budget: Budget, loss: Fraction) -> RequestedLoss:
     if budget.guarantee == "average" and budget.unit == "epsilon":
         return RequestedLoss(root_below(8 * loss))
     return RequestedLoss(loss, budget.unit)
-
-
-def _part_of_budget(budget: Budget, share: Fraction) -> Fraction:
-    if share > 1:
-        raise Unsupported(f"`share` is a part of the total budget, at most 1, not {say(share)}.", "Write 0.1 for 10%.")
-    return budget.ceiling.value * share
 
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:

@@ -36,6 +36,7 @@ def show(
     json: bool = JSON,
 ) -> None:
     """Show a description of every entry, and the remaining budget."""
+    from tidegate.accounting.budget import PREFIX
     from tidegate.ledger import explain_entries, moment
 
     ledger_file = _open(where)
@@ -51,8 +52,9 @@ def show(
         if not name or "/" in name:
             continue  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
         state = ledger_file.account(name)
-        unit = "Z " if state.unit == "z" else ""
-        say(f"{name}: {unit}{state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining")
+        say(
+            f"{name}: {PREFIX[state.unit]}{state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining"
+        )
     return say(f"head {ledger_file.head()}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +172,7 @@ def convert(
     json: bool = JSON,
 ) -> None:
     """Convert rho to the loss that it allows, or a loss to the rho that it implies."""
-    from tidegate.accounting import Amount, Target, average_yes_no, yes_no_certainty
+    from tidegate.accounting import Amount, Target, identification_at, yes_no_at
     from tidegate.exact import say as number
     from tidegate.policy.promises import GUARANTEES
 
@@ -200,10 +199,10 @@ def convert(
         text = f"A probability of identification of at most {number(target.rho)}{on_average} among {number(count)} possible values allows a total loss of {short} {target.limit.say()}"
     else:
         loss = Amount.up(_number(epsilon or z or "", unit))
-        after = Target("this", count, Fraction(1, 2), kind).identification(loss)
+        after = identification_at(loss, count, kind)
         result = {"worlds": str(count), unit: str(loss), "rho": f"{after:.12f}"}
         text = f"A total loss of {short} {loss.say()} limits the probability of identification{on_average} to {float(after):.4g} among {number(count)} possible values (a random guess: {float(1 / count):.4g})"
-    certainty = average_yes_no(loss) if kind == "average" else yes_no_certainty(loss)
+    certainty = yes_no_at(loss, kind)
     result["yes_no"] = f"{certainty:.12f}"
     text += f"; an adversary can then answer a yes/no question about one person with a certainty of up to {float(certainty):.4g}."
     emit(result) if json else say(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tidegate.accounting import Amount, Budget, Price, budget_of
-from tidegate.accounting.average import shown_epsilon
+from tidegate.accounting.budget import PREFIX
 from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
 
@@ -67,8 +67,7 @@ class Charge:
         """
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
-        unit = "Z " if self.account.unit == "z" else ""
-        cost = f"cost {unit}{self.cost.say()}, {self.account.left.say()} remaining"
+        cost = f"cost {PREFIX[self.account.unit]}{self.cost.say()}, {self.account.left.say()} remaining"
         parts = [*stored_in_words(self.stored), cost, *risks, f"entry {self.entry[:8]}"]
         return "\n".join(["     ".join(parts), *source_in_words(self.stored, self.source)])
 
@@ -79,8 +78,7 @@ class Charge:
             "left": str(self.account.left),
             "ceiling": str(self.account.ceiling),
             "policy": self.account.policy,
-            **self.account.in_all_units(self.price),
-            "epsilon_at_delta": shown_epsilon(self.account.totals),  # the account is the one after the charge
+            **self.account.in_all_units(self.price, after=self.account.totals),
             "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),

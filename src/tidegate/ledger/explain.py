@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, String, func, select
 
-from tidegate.accounting import Amount, Target, average_yes_no, yes_no_certainty
+from tidegate.accounting import Amount, Target, yes_no_at
+from tidegate.accounting.budget import PREFIX
 from tidegate.ledger.entry import (
     ADOPTED,
     ANSWERED,
@@ -58,7 +59,7 @@ def _targets(body: Any) -> tuple[Target, ...]:
 
 def _opened(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     average_only = "limits" in body and body["limits"]["pure"] is None
-    ceiling = f"{'Z ' if average_only else ''}{Amount.parse(entry.ceiling).say()}"
+    ceiling = f"{PREFIX['z' if average_only else 'epsilon']}{Amount.parse(entry.ceiling).say()}"
     if not body["changes"]:
         return f"Policy {entry.policy[:8]} opened: the total budget is {ceiling}."
     return f"Policy changed to {entry.policy[:8]} ({'; '.join(body['changes'])}): the total budget is {ceiling}."
@@ -70,11 +71,11 @@ def _charged(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     average = bool(targets) and targets[0].guarantee == "average"
     shown = targets if not average or body.get("unit") == "z" else ()
     worst = max(((float(target.identification(spent)), target.name) for target in shown), default=None)
-    certainty = average_yes_no(spent) if average else yes_no_certainty(spent)
+    certainty = yes_no_at(spent, "average" if average else "worst-case")
     certain = f", yes/no certainty at most {float(certainty):.3g}"
     means = f"; identification of {worst[1]} at most {worst[0]:.3g}{certain}" if worst else ""
     query = f"{_user(body)} {_request(body['says'])}"
-    unit = "Z " if body.get("unit") == "z" else ""
+    unit = PREFIX[body.get("unit", "epsilon")]
     return f"{query}: {unit}{Amount.parse(entry.amount).say()} charged, {spent.say()} of {Amount.parse(entry.ceiling).say()} spent{means}."
 
 

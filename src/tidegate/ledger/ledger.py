@@ -31,7 +31,7 @@ from tidegate.accounting import (
     event_from_dict,
 )
 from tidegate.accounting.average import shown_epsilon
-from tidegate.accounting.budget import SHORT, UNLIMITED
+from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
 from tidegate.ledger import arrivals, file, queries, shares, sources, totals
 from tidegate.ledger.chain import append, ends, unchanged
@@ -84,9 +84,8 @@ class Account:
         pure, average = self.ceilings.pure, self.ceilings.z
         return budget.yes_no(Price(pure or ZERO, ZERO, average or ZERO))
 
-    def in_all_units(self, price: Price) -> dict[str, Any]:
-        """Return the unit, a price and the totals in all units, and epsilon at delta = 1e-6, as JSON values."""
-        after = self.totals if price == FREE else self.totals + price
+    def in_all_units(self, price: Price, *, after: Price) -> dict[str, Any]:
+        """Return the unit, a price and the totals in all units, and epsilon at delta = 1e-6 after it, as JSON values."""
         shown = {"unit": self.unit, "cost_by_unit": price.to_dict(), "spent_by_unit": self.totals.to_dict()}
         return {**shown, "epsilon_at_delta": shown_epsilon(after)}
 
@@ -403,7 +402,7 @@ def _target(target: Target) -> dict[str, Any]:
 
 def _what_fits(account: Account) -> str:
     if account.left:
-        return f"Request at most {SHORT[account.unit] + ' ' if account.unit == 'z' else ''}{account.left.say_below()}."
+        return f"Request at most {PREFIX[account.unit]}{account.left.say_below()}."
     if account.ceiling:
         return "The budget of this data set is spent: only stored answers are available."
     return "Its policy has no promise for answers: add [promise.identification] or [promise.loss]."

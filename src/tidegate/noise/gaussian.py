@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tidegate.arrays import Bools, Ints
+from tidegate.arrays import Bools, Floats, Ints
 from tidegate.noise.bernoulli import exp_minus_fraction
 from tidegate.noise.bits import Bits, below
 from tidegate.noise.laplace import LARGEST, discrete_laplace
@@ -132,14 +132,14 @@ class Gaussian:
 
 @lru_cache(maxsize=4096)
 def gaussian_variance(sigma: Fraction) -> float:
-    """Return the variance: sigma**2 up to rounding from sigma 2 on, and less below."""
+    """Return the variance: sigma**2 up to rounding from sigma 3 on, and less below."""
     if sigma >= 3:
         return float(sigma) ** 2
     values, weights = _weights(float(sigma))
     return float((values**2 * weights).sum() / weights.sum())
 
 
-def _weights(sigma: float) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...]:
+def _weights(sigma: float) -> tuple[Floats, Floats]:
     """Return integers as far as a float sees them, and their weights."""
     reach = math.ceil(40 * sigma) + 2
     values = np.arange(-reach, reach + 1, dtype=np.float64)

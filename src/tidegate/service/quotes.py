@@ -24,7 +24,7 @@ from typing import Any
 from tidegate.accounting import Event
 from tidegate.answer import Query
 from tidegate.answer.query_json import query_from_dict, query_to_dict
-from tidegate.answer.run import plan_request
+from tidegate.answer.run import PlannedRequest, plan_request
 from tidegate.answer.spending import Planning, RequestedLoss
 from tidegate.errors import StaleQuote, Unsupported
 from tidegate.ledger.entry import canonical, sha256
@@ -51,18 +51,17 @@ class Quote:
     @classmethod
     def of(
         cls,
-        queries: tuple[Query, ...],
-        policy: Policy,
+        planned: PlannedRequest,
         *,
         loss: RequestedLoss,
         planning: Planning = "one-by-one",
         now: float | None = None,
     ) -> Quote:
         """Create a quote that is valid from now on."""
-        event = event_of(queries, policy, loss, planning)
         expires = int((time.time() if now is None else now) + SECONDS)
-        named = {"dataset": policy.dataset.name, "policy": policy.fingerprint}
-        return cls(**named, queries=queries, loss=loss, planning=planning, **_priced(event), expires=expires)
+        named = {"dataset": planned.policy.dataset.name, "policy": planned.policy.fingerprint}
+        priced = _priced(planned.event)
+        return cls(**named, queries=planned.queries, loss=loss, planning=planning, **priced, expires=expires)
 
     @property
     def expires_at(self) -> str:
@@ -93,10 +92,8 @@ class Quote:
             raise _stale("This quote has expired")
         if (self.dataset, self.policy) != (policy.dataset.name, policy.fingerprint):
             raise _stale("This quote is for another data set or an earlier policy")
-        if _priced(event_of(self.queries, policy, self.loss, self.planning)) != {
-            "event": self.event,
-            "price": self.price,
-        }:
+        planned = plan_request(self.queries, policy, loss=self.loss, planning=self.planning)
+        if _priced(planned.event) != {"event": self.event, "price": self.price}:
             raise _stale("The price of this query has changed")
 
 
@@ -124,13 +121,6 @@ def read_quote(text: str, secret: bytes) -> Quote:
 def quote_secret(secret: bytes) -> bytes:
     """Return the key that signs quotes, derived from the service's secret."""
     return hmac.new(secret, b"tidegate quote", hashlib.sha256).digest()
-
-
-def event_of(
-    queries: tuple[Query, ...], policy: Policy, loss: RequestedLoss, planning: Planning = "one-by-one"
-) -> Event:
-    """Return the event of a request."""
-    return plan_request(queries, policy, loss=loss, planning=planning).event
 
 
 def _priced(event: Event) -> dict[str, str]:

@@ -94,10 +94,8 @@ def resolve_request(
         budget = budget_of(policy)
         loss = _each(budget.loss_alone(positive(rho, "rho")).value, table_count, budget.guarantee == "average")
     else:
-        budget, part = budget_of(policy), positive(share or 0, "share")
-        if part > 1:
-            raise Unsupported("`share` is a part of the total budget, at most 1.", "Write 0.1 for 10%.")
-        loss = _each(budget.ceiling.value * part, table_count, budget.unit == "z")
+        budget = budget_of(policy)
+        loss = _each(budget.part(positive(share or 0, "share")), table_count, budget.unit == "z")
     loss = Amount.down(loss).value  # whole grains: the charge never exceeds the request
     if not loss:
         raise Unsupported("The loss is too small to be charged.", "Use a larger `epsilon`, `rho` or `share`.")

@@ -386,7 +386,7 @@ class SynthesisPreview:
             "left": str(self.account.left),
             "left_after": str(self.account.left.minus(self.cost)),
             "fits": self.fits,
-            **self.account.in_all_units(self.price),
+            **self.account.in_all_units(self.price, after=self.account.totals + self.price),
             "guarantee": self.budget.guarantee,
             "identification": self.identification(),
             "yes_no": self.yes_no(),

@@ -174,10 +174,10 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
     loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
-    quoted = Quote.of(queries, policy, loss=loss, planning=body.plan)
+    planned = plan_request(queries, policy, loss=loss, planning=body.plan)
+    quoted = Quote.of(planned, loss=loss, planning=body.plan)
     preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
-    planned = plan_request(queries, policy, loss=loss, planning=body.plan)
     receipt = served.session.ledger.asked_before(policy, question=planned.identity())
     offer |= {"price": str(preview.cost), "answered_before": None}  # in the account's unit
     if receipt is not None:
@@ -188,7 +188,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
             name: {**risk, "after": risk["now"], "alone": 0.0} for name, risk in offer["identification"].items()
         }
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
-        offer |= preview.account.in_all_units(FREE)
+        offer |= preview.account.in_all_units(FREE, after=preview.account.totals)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Target, average_identification_after, identification_after
+from tidegate.accounting import Amount, Target, identification_at
 from tidegate.errors import Unsupported
 from tidegate.exact import say as number
 from tidegate.policy.promises import Guarantee
@@ -95,9 +95,7 @@ def curve(
 
 def identification(reading: Reading, worlds: Fraction) -> float:
     """Return the probability of identification that a loss allows."""
-    if reading.guarantee == "average":
-        return float(average_identification_after(reading.loss, 1 / worlds))
-    return float(identification_after(reading.loss, worlds))
+    return float(identification_at(reading.loss, worlds, reading.guarantee))
 
 
 def _target(rho: Fraction, worlds: Fraction, guarantee: Guarantee) -> Target:

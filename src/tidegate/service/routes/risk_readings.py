@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tidegate.accounting import Amount, Target, average_yes_no, epsilon_at_delta, yes_no_certainty
+from tidegate.accounting import Amount, Target, epsilon_at_delta, yes_no_at
 from tidegate.accounting.average import DELTA
 from tidegate.errors import Unsupported
 from tidegate.policy.promises import GUARANTEES, Guarantee
@@ -31,7 +31,7 @@ class Reading:
     @property
     def yes_no(self) -> float:
         """How often a yes/no question about one person can be answered correctly: for every response, or over the noise."""
-        return float(average_yes_no(self.loss) if self.guarantee == "average" else yes_no_certainty(self.loss))
+        return float(yes_no_at(self.loss, self.guarantee))
 
     @property
     def epsilon_at_delta(self) -> float:
