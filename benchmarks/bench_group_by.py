@@ -15,6 +15,7 @@ import duckdb
 
 from benchmarks.measure import median_seconds, peak_memory, take_turns, write_record
 from benchmarks.people import people, policy, prepare
+from tidegate.answer import count
 from tidegate.tables import Table, open_table
 
 QUESTION = "How much slower is a grouped count through Table than the same query by hand in DuckDB?"
@@ -41,6 +42,14 @@ CASES: dict[str, Case] = {
     "1,000 towns x 100 ages": (
         lambda table: table.count(["town", "age"]),
         "SELECT town, age, count(*) FROM people GROUP BY ALL",
+    ),
+    "decades of age, an expression": (
+        lambda table: table.count(["age // 10"]),
+        "SELECT age // 10, count(*) FROM people GROUP BY ALL",
+    ),
+    "a condition by an expression": (
+        lambda table: table.count(where=count().where("age % 10 = 3").condition),
+        "SELECT count(*) FROM people WHERE age % 10 = 3",
     ),
     "moments of age": (
         lambda table: table.moments("age"),

@@ -41,6 +41,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "_ext.blocks",
     "_ext.commands",
+    "_ext.sql",
 ]
 
 myst_heading_anchors = 4  # links such as answer.md#what-can-be-asked use the same anchors as the repository's viewer

@@ -11,7 +11,7 @@ import tidegate
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = """
-from typing import assert_type
+from typing import Any, assert_type
 
 import tidegate as tg
 from tidegate.answer.derive import Derived
@@ -19,7 +19,7 @@ from tidegate.collect.baskets.rules import RuleSet
 from tidegate.collect.result import Distribution
 from tidegate.collect.run import Submitted
 from tidegate.collect.trees.survey_tree import SurveyTree
-from tidegate.release.result import Outcome
+from tidegate.release.result import Outcome, Outcomes
 from tidegate.session.jobs import SynthesisJob
 from tidegate.session.protocol import CollectionSurvey, ReleaseDesk
 from tidegate.session.remote import RemoteSession
@@ -42,13 +42,16 @@ def use(session: tg.DataSession, desk: ReleaseDesk, survey: CollectionSurvey) ->
     assert_type(session.preview("SELECT COUNT(*) FROM people", error=3), tg.Preview)
     assert_type(session.fit(tg.count()), tg.Preview)
     assert_type(session.derive(tg.count()), Derived | None)
+    assert_type(session.preview(tg.count(), rho=0.02).rows(), list[dict[str, Any]])
+    assert_type(session.account.rows(), list[dict[str, Any]])
+    session.answer([tg.count()], rho=0.02).to_pandas(), session.policy.to_polars(), session.synthesize(1).to_arrow()
     assert_type(session.release("hq"), ReleaseDesk)
     assert_type(session.collect("shoppers"), CollectionSurvey)
     assert_type(session.synthesize(1, tables=2), tg.SyntheticTables)
     assert_type(session.preview_synthesis(rho="1/20"), SynthesisPreview)
     assert_type(session.paid_quality(session.synthesize(1), epsilon=1), PaidQuality)
     assert_type(desk.request(7), Outcome)
-    assert_type(desk.request_many(["7"]), dict[str, Outcome])
+    assert_type(desk.request_many(["7"]), Outcomes)
     assert_type(desk.status(7), Outcome)
     assert_type(survey.submit([]), Submitted)
     assert_type(survey.distribution("age", band="strict"), Distribution)

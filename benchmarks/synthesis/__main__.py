@@ -1,54 +1,124 @@
-"""python -m benchmarks.synthesis FOLDER: create the missing tables of the peers, one after the other.
+"""python -m benchmarks.synthesis evaluate|peers|bootstrap|report: measure synthetic tables.
 
-FOLDER has adult.csv. This takes hours: MST and PrivBayes a few minutes each, DataSynthesizer
-longer, AIM an hour and more.
+evaluate   ours, fresh tables; prints means next to the design study's row, and stores every run
+peers      other libraries, one table after the other, each in its own environment; stores every run
+bootstrap  true rows drawn with replacement: what the measures are at best
+report     writes the stored results into docs/figures.md
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from itertools import chain
-from pathlib import Path
+import argparse
 
-from benchmarks.synthesis import adult, generated, simulated
-from benchmarks.synthesis.exchange import Case
-from benchmarks.synthesis.runs import Work, make_table
+from benchmarks.measure import run_in_child
+from benchmarks.synthesis import mst, ours, peers, report, results
+from benchmarks.synthesis.bars import bar
+from benchmarks.synthesis.evaluation import bootstrap, evaluate
+from benchmarks.synthesis.tables import HELD_OUT, TABLES
 
-EPSILONS = (1.0, 4.0, 0.25)
-
-
-def queue(adults: Case, other: Case) -> Iterator[tuple[Case, Work]]:
-    """Yield the work, the most important first."""
-    yield adults, Work("dpmm", "MST", "native", 1.0)
-    yield adults, Work("dpmm", "PrivBayes", "native", 1.0)
-    yield adults, Work("datasynthesizer", "DataSynthesizer", "native", 1.0)
-    for epsilon in EPSILONS[1:]:
-        yield adults, Work("dpmm", "PrivBayes", "native", epsilon)
-        yield adults, Work("dpmm", "MST", "native", epsilon)
-    yield adults, Work("dpmm", "AIM1MB", "native", 1.0)
-    for epsilon in EPSILONS:
-        yield adults, Work("dpmm", "MST", "ours", epsilon)
-    for epsilon in EPSILONS[1:]:
-        yield adults, Work("datasynthesizer", "DataSynthesizer", "native", epsilon)
-    for model in ("MST", "PrivBayes"):
-        for epsilon in EPSILONS:
-            yield other, Work("dpmm", model, "native", epsilon)
-    for epsilon in EPSILONS:
-        yield adults, Work("dpmm", "AIM", "native", epsilon)
+EPSILONS = (0.25, 1.0, 4.0)
 
 
-def small() -> Iterator[tuple[Case, Work]]:
-    """Yield two draws of each simulation: less than a second each."""
-    for seed in (1, 2):
-        for case in (simulated.paper(seed), simulated.misspecified(seed)):
-            for epsilon in EPSILONS:
-                yield case, Work("datasynthesizer", "DataSynthesizer", "native", epsilon)
+def evaluate_ours(options: argparse.Namespace) -> None:
+    """Measure ours on each table; one process per run, so that its memory is its own."""
+    print(results.heading())
+    for name in options.table:
+        table = TABLES[name]()
+        for epsilon in options.epsilon:
+            for mode in options.mode:
+                runs = []
+                for seed in range(1, options.seeds + 1):
+                    run = run_in_child(ours.synthesize, name, epsilon, mode, seed)["value"]
+                    runs.append({**evaluate(table, run.pop("codes"), seed=seed), **run})
+                key = results.Key(name, epsilon, f"{runs[0]['model']} {mode}")
+                print(results.line(key, runs), flush=True)
+                if study := bar(name, epsilon, mode):
+                    print(results.line(results.Key(name, epsilon, f"study {mode}"), [study]), flush=True)
+                if not options.dry:
+                    results.store(key, runs, note=results.PROMISES[mode])
+
+
+def evaluate_bootstrap(options: argparse.Namespace) -> None:
+    print(results.heading())
+    for name in options.table:
+        table = TABLES[name]()
+        runs = [evaluate(table, bootstrap(table, seed=seed), seed=seed) for seed in range(1, options.seeds + 1)]
+        key = results.Key(name, 0.0, "bootstrap")
+        print(results.line(key, runs), flush=True)
+        if not options.dry:
+            results.store(key, runs, note="no noise, no promise")
+
+
+def evaluate_peers(options: argparse.Namespace) -> None:
+    """Create and measure tables of other libraries; a row that is stored is not created again."""
+    print(results.heading())
+    stored = {(row["table"], row["epsilon"], row["method"]) for row in results.load()}
+    for model, cells in options.model:
+        if model == "tree":
+            measure_trees(options, stored)
+            continue
+        library = "datasynthesizer" if model == "DataSynthesizer" else "dpmm"
+        for epsilon in options.epsilon:
+            for name in options.table:
+                works = [peers.Work(library, model, cells, epsilon, seed) for seed in range(1, options.seeds + 1)]
+                key = results.Key(name, epsilon, works[0].method)
+                if key not in stored:
+                    measure_peer(key, works, options)
+
+
+def measure_trees(options: argparse.Namespace, stored: set[tuple[str, float, str]]) -> None:
+    """Measure our own MST, in this process: its memory is not measured."""
+    for name in options.table:
+        table = TABLES[name]()
+        for epsilon in options.epsilon:
+            key, runs = results.Key(name, epsilon, "MST (ours), public cells"), []
+            if key in stored:
+                continue
+            for seed in range(1, options.seeds + 1):
+                run = mst.synthesize(name, epsilon, seed)
+                runs.append({**evaluate(table, run.pop("codes"), seed=seed), **run})
+            print(results.line(key, runs), flush=True)
+            if not options.dry:
+                results.store(key, runs, note="(epsilon, 1e-5), one row replaced, Gaussian noise (floating point)")
+
+
+def measure_peer(key: results.Key, works: list[peers.Work], options: argparse.Namespace) -> None:
+    """Create and measure one row's tables; the first problem ends the row."""
+    table, runs, problem = TABLES[key.table](), list[dict[str, object]](), ""
+    for work in works:
+        run = peers.synthesize(table, work, limit=60 * options.minutes)
+        problem = run.pop("problem", "")
+        if problem:
+            break
+        runs.append({**evaluate(table, run.pop("codes"), seed=work.seed), **run})
+    print(results.line(key, runs), problem, flush=True)
+    if not options.dry:
+        results.store(key, runs, note=peers.PROMISES[works[0].peer], **({"problem": problem} if problem else {}))
+
+
+def peer_model(text: str) -> tuple[str, str]:
+    """Return model and cells of an option such as MST or MST:public."""
+    model, _, cells = text.partition(":")
+    return model, cells or "native"
 
 
 def main() -> None:
-    for case, work in chain(small(), queue(adult.exam(Path(sys.argv[1])).case, generated.exam().case)):
-        print(make_table(case, work), flush=True)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.synthesis")
+    parser.add_argument("command", choices=("evaluate", "peers", "bootstrap", "report"))
+    parser.add_argument(
+        "--table", nargs="+", choices=list(TABLES), default=[name for name in TABLES if name != HELD_OUT]
+    )
+    parser.add_argument("--epsilon", nargs="+", type=float, default=list(EPSILONS))
+    parser.add_argument("--mode", nargs="+", choices=ours.MODES, default=list(ours.MODES))
+    parser.add_argument("--seeds", type=int, default=3, help="the number of runs")
+    parser.add_argument("--model", nargs="+", type=peer_model, default=[peer_model("MST:public")], help="of peers")
+    parser.add_argument("--minutes", type=float, default=30, help="limit of one table of a peer")
+    parser.add_argument("--dry", action="store_true", help="store nothing")
+    options = parser.parse_args()
+    if options.command == "report":
+        print(report.write())
+        return
+    {"evaluate": evaluate_ours, "peers": evaluate_peers, "bootstrap": evaluate_bootstrap}[options.command](options)
 
 
 if __name__ == "__main__":

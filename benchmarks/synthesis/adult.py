@@ -1,22 +1,9 @@
-"""The Adult census rows (UCI) and their public columns.
-
-80% of the rows are synthesized, 20% are held out to test a classifier. A missing value is the category "?".
-"""
+"""The public columns of the Adult census rows (UCI). A missing value is the category "?"."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from tidegate.policy import Attribute, Category, Follows, Integer, Shape, Shapes
 
-import numpy as np
-import pandas as pd
-
-from benchmarks.synthesis.evaluation import Exam
-from benchmarks.synthesis.exchange import PLENTY, Case
-from benchmarks.synthesis.marginals import Bins
-from benchmarks.synthesis.models import Matrix, flags
-from tidegate.policy import Attribute, Category, Dataset, Follows, Integer, Loss, Policy, Shape, Shapes
-
-SPLIT = 20261115
 LISTS = {
     "workclass": "? Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov Without-pay",
     "education": "Preschool 1st-4th 5th-6th 7th-8th 9th 10th 11th 12th HS-grad Some-college Assoc-voc Assoc-acdm Bachelors "
@@ -73,46 +60,3 @@ SHAPES = Shapes(
     },
 )
 TARGET = "income"
-BINS: Bins = {
-    "age": range(20, 90, 5),
-    "fnlwgt": range(50_000, 1_500_000, 50_000),
-    "education-num": range(2, 17),
-    "capital-gain": (1, 2_000, 3_000, 5_000, 7_000, 10_000, 15_000, 20_000, 50_000, 99_999),
-    "capital-loss": (1, 1_500, 1_700, 1_900, 2_100, 2_500),
-    "hours-per-week": range(5, 100, 5),
-}
-
-
-def read(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows to synthesize, and the held-out rows."""
-    rows = pd.read_csv(folder / "adult.csv", keep_default_na=False).replace("", "?")[COLUMNS]
-    order = np.random.RandomState(SPLIT).permutation(len(rows))
-    cut = int(0.8 * len(rows))
-    return rows.iloc[order[:cut]].reset_index(drop=True), rows.iloc[order[cut:]].reset_index(drop=True)
-
-
-def exam(folder: Path) -> Exam:
-    """Return the evaluation of a synthetic Adult table."""
-    train, test = read(folder)
-    policy = Policy(Dataset("adult", rows=len(train)), KNOWN, loss=Loss(PLENTY), synthesis=SHAPES)
-    return Exam(Case("adult", train, policy), test, BINS, TARGET, income_design, hours_design)
-
-
-def income_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Return the design of income on age, its square, education, hours, sex, marriage, a capital gain and race."""
-    hours = (rows["hours-per-week"].to_numpy(float) - 40.4) / 12.4
-    gains = rows["capital-gain"].to_numpy(float) > 0
-    regressors = [*_person(rows), hours, flags(rows["race"], "White"), gains.astype(float)]
-    return np.column_stack(regressors), flags(rows["income"], ">50K")
-
-
-def hours_design(rows: pd.DataFrame) -> tuple[Matrix, Matrix]:
-    """Return the design of hours on age, its square, education, sex and marriage."""
-    return np.column_stack(_person(rows)), rows["hours-per-week"].to_numpy(float)
-
-
-def _person(rows: pd.DataFrame) -> list[Matrix]:
-    age = (rows["age"].to_numpy(float) - 38.6) / 13.7
-    education = (rows["education-num"].to_numpy(float) - 10.1) / 2.6
-    married = flags(rows["marital-status"], "Married-civ-spouse", "Married-AF-spouse")
-    return [np.ones(len(rows)), age, age**2, education, flags(rows["sex"], "Male"), married]

@@ -8,6 +8,7 @@ The info string of a fence names the language and how the block is run:
     ```toml file="people.toml"          written into the folder in which the page runs
     ```python no-run="needs a server"   not run, and the reason
     ```python needs="spark"             run only where Spark and Java 17 are installed
+    ... ends-with-1                     the command reports problems in the data by its exit code
     ... noisy                           numbers differ between runs and are compared as "a number"
 
 In shown output "..." matches anything. Blocks in other languages, or without a language, are not run.

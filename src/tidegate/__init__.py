@@ -31,11 +31,13 @@ if TYPE_CHECKING:
         Preview,
         Query,
         count,
+        distinct,
         histogram,
         max,
         mean,
         median,
         min,
+        persons,
         quantile,
         regression,
         std,
@@ -44,9 +46,12 @@ if TYPE_CHECKING:
     )
     from tidegate.errors import TidegateError
     from tidegate.policy import (
+        Boolean,
         Category,
         Concealment,
         Dataset,
+        Date,
+        Decimal,
         EachPerson,
         EachRow,
         Follows,
@@ -56,21 +61,27 @@ if TYPE_CHECKING:
         Items,
         Key,
         Loss,
+        Order,
         Policy,
         Profile,
         Shape,
         Shapes,
+        Text,
+        Time,
+        Timestamp,
     )
     from tidegate.policy.predicates import col
     from tidegate.session import Session
     from tidegate.session import open_session as open
     from tidegate.session.protocol import DataSession
     from tidegate.session.remote import connect
+    from tidegate.session.synthesizer import Synthesizer
+    from tidegate.synthesize.files import load_model
     from tidegate.synthesize.result import SyntheticTables
 
-_POLICY = "Category Concealment Dataset EachPerson EachRow Follows Grid Identification Integer Items Key Loss Policy"
-_POLICY += " Profile Shape Shapes"
-_ANSWER = "Answer Answers Preview Query count histogram max mean median min quantile regression std sum variance"
+_POLICY = "Boolean Category Concealment Dataset Date Decimal EachPerson EachRow Follows Grid Identification Integer"
+_POLICY += " Items Key Loss Order Policy Profile Shape Shapes Text Time Timestamp"
+_ANSWER = "Answer Answers Preview Query count distinct histogram max mean median min persons quantile regression std sum variance"
 _WHERE = {
     **dict.fromkeys(_POLICY.split(), "tidegate.policy"),
     **dict.fromkeys(_ANSWER.split(), "tidegate.answer"),
@@ -79,16 +90,21 @@ _WHERE = {
     "DataSession": "tidegate.session.protocol",
     "Session": "tidegate.session",
     "open": "tidegate.session:open_session",
+    "Synthesizer": "tidegate.session.synthesizer",
     "SyntheticTables": "tidegate.synthesize.result",
+    "load_model": "tidegate.synthesize.files",
     "TidegateError": "tidegate.errors",
 }
 __all__ = [
     "Answer",
     "Answers",
+    "Boolean",
     "Category",
     "Concealment",
     "DataSession",
     "Dataset",
+    "Date",
+    "Decimal",
     "EachPerson",
     "EachRow",
     "Follows",
@@ -98,6 +114,7 @@ __all__ = [
     "Items",
     "Key",
     "Loss",
+    "Order",
     "Policy",
     "Preview",
     "Profile",
@@ -105,17 +122,24 @@ __all__ = [
     "Session",
     "Shape",
     "Shapes",
+    "Synthesizer",
     "SyntheticTables",
+    "Text",
     "TidegateError",
+    "Time",
+    "Timestamp",
     "col",
     "connect",
     "count",
+    "distinct",
     "histogram",
+    "load_model",
     "max",
     "mean",
     "median",
     "min",
     "open",
+    "persons",
     "quantile",
     "regression",
     "std",

@@ -26,6 +26,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "postgres": ("psycopg",),
     "spark": ("pyspark",),
     "sklearn": ("sklearn",),
+    "polars": ("polars",),
 }
 ACCELERATORS = ("uvloop", "httptools")  # the service works without them, only slower
 OPTIONAL = frozenset(package for packages in EXTRAS.values() for package in packages)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.accounting import Amount, Event, Exponential, Filtered, KNorm, Moments, event_from_dict
+from tidegate.accounting import Amount, Event, Exponential, Filtered, FilteredGaussian, KNorm, Moments, event_from_dict
 
 F = Fraction
 
@@ -32,10 +32,12 @@ def test_recorded_events_keep_their_price_and_form(record: str) -> None:
     assert event.to_dict() == json.loads(record)
 
 
-@pytest.mark.parametrize("event", [Filtered(F(1, 4)), KNorm((1, 2), 1, F(9)), KNorm((1,), 2, F(1, 9))])
+@pytest.mark.parametrize(
+    "event", [Filtered(F(1, 4)), FilteredGaussian(F(1, 9), F(2, 9), 3), KNorm((1, 2), 1, F(9)), KNorm((1,), 2, F(1, 9))]
+)
 def test_smallest_parameters_are_accepted(event: Event) -> None:
     assert event_from_dict(event.to_dict()) == event
-    assert event.price.pure > Amount(0)
+    assert event.price.z > Amount(0)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def test_explanation_warns_of_a_yes_no_certainty_above_0_9(policy: Policy, certa
     assert f"certainty up to {certainty}" in finding.says
     assert (finding.warning, finding.problem) == (warned, False)
     assert finding.to_dict()["warning"] is warned
+    assert ("rho" in finding.do) == (warned and policy.identification is not None), "advice about the promise it makes"
 
 
 def test_explanation_states_a_loss_as_a_factor_of_the_odds() -> None:
@@ -146,3 +147,11 @@ def test_explanation_states_how_often_a_single_response_exceeds_a_half() -> None
     assert "It is above 1/2 with probability at most 0.0815." in findings["guarantee"].says
     likely = Identification("0.5", protect=("age",), guarantee="average")
     assert "above 1/2" not in findings_of(Policy(Dataset("d"), {"age": Integer(1, 99)}, likely))["guarantee"].says
+
+
+def test_explanation_warns_of_a_release_desk_without_a_baseline() -> None:
+    desks = {"drift": DRIFT, "open": Concealment(reveals="sex", about="age")}
+    findings = findings_of(Policy(Dataset("d"), ATTRIBUTES, concealments=desks))
+    assert not findings["drift"].warning
+    assert (findings["open"].warning, findings["open"].problem) == (True, False)
+    assert "no baseline for sex" in findings["open"].says

@@ -77,7 +77,7 @@ def test_result_contains_no_exact_number(open_session: Callable[..., Session], q
 @pytest.mark.parametrize("query", CHOSEN, ids=lambda query: query.says())
 def test_quantiles_have_one_code_per_group(open_session: Callable[..., Session], query: Query) -> None:
     with open_session() as session:
-        answer = session.answer(query, epsilon="0.01")
+        answer = session.answer(query, epsilon="0.01", anyway=True)
         codes = list(integers(answer.to_dict()["result"]["codes"]))
         assert len(codes) == answer.values.size
         assert all(0 <= code < session.policy.attribute(query.column).size for code in codes)

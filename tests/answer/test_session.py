@@ -51,7 +51,7 @@ def test_preview_equals_the_charge_exactly(open_session: OpenSession, query: lis
     with open_session(epsilon="1e6") as session:
         spent = session.account.spent
         before = session.preview(query, epsilon=epsilon)
-        answer = session.answer(query, epsilon=epsilon)
+        answer = session.answer(query, epsilon=epsilon, anyway=True)
         after = session.account.spent
     assert before.cost.value <= epsilon
     assert answer.cost in (before.cost, Amount(0))  # a query of an earlier example is free
@@ -87,10 +87,10 @@ def test_error_costs_just_enough(open_session: OpenSession, query: Query, error:
 
 def test_repeated_query_is_free_and_has_the_same_answer(open_session: OpenSession) -> None:
     with open_session() as session:
-        first, again = (session.answer(mean("age").by("sex"), epsilon="0.3") for _ in range(2))
+        first, again = (session.answer(sum("age").by("sex"), epsilon="0.3") for _ in range(2))
         assert (first.values == again.values).all()
         assert (str(first.cost), str(again.cost)) == ("0.3", "0")
-        more = session.answer(mean("age").by("sex"), epsilon="0.31")
+        more = session.answer(sum("age").by("sex"), epsilon="0.31")
         assert more.cost
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -12,10 +13,26 @@ import pytest
 from audit.faults import loss_policy, people
 
 from tidegate.audit import Finding, audit
+from tidegate.audit.fake_data import build_table, copy_policy, query_value
 from tidegate.audit.report import UNTRIED, Audit
 from tidegate.audit.run import ALPHA, VERBS, plan
 from tidegate.errors import Infeasible, Unsupported
-from tidegate.policy import Concealment, Dataset, Identification, Integer, Policy
+from tidegate.policy import (
+    Attribute,
+    Boolean,
+    Concealment,
+    Dataset,
+    Date,
+    Decimal,
+    Identification,
+    Integer,
+    Loss,
+    Policy,
+    Text,
+    Time,
+    Timestamp,
+)
+from tidegate.policy.predicates import col
 
 HELD = Finding("answer", "a promise", "an attack", "all but one", "it held.", "held", "epsilon", 0.5, 1.0, 1e-5, 100)
 BROKEN = replace(HELD, attack="a better attack", verdict="broken", bound=3.0, says="it broke <b>&amp;</b>.")
@@ -132,3 +149,25 @@ def test_report_is_saved_as_two_files_or_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Unsupported, match="report cannot be written"):
         report_of(HELD).save(tmp_path / "file")
+
+
+def test_simulated_tables_have_dates_times_booleans_and_decimals() -> None:
+    """Each unit has its own code, and a query for a value finds exactly the units with that code. Text is left out."""
+    kinds: dict[str, Attribute] = {
+        "joined": Date(dt.date(2024, 1, 1), dt.date(2024, 12, 31), "month"),
+        "seen": Timestamp(dt.datetime(2024, 10, 27), dt.datetime(2024, 10, 27, 10), "hour", "Europe/Paris"),
+        "opened": Time(dt.time(8), dt.time(20), "hour"),
+        "price": Decimal("0.00", "5.00", "0.25"),
+        "married": Boolean(),
+        "coupon": Text(8),
+    }
+    policy = copy_policy(Policy(Dataset("kinds", rows=10), kinds, None, Loss(1)), units=10)
+    assert "coupon" not in policy.attributes
+    names = [name for name in kinds if name != "coupon"]
+    units = [{name: code % kinds[name].size for name in names} for code in range(10)]
+    table = build_table(policy, units)
+    for name in names:
+        counts = table.count([name]).tolist()
+        assert counts == [sum(unit[name] == code for unit in units) for code in range(kinds[name].size)]
+        value = query_value(kinds[name], 1)
+        assert int(table.count([], where=col(name) == value)) == counts[1]

@@ -5,6 +5,7 @@ Correct code fails with probability at most ALPHA in each of 3 tests. Each plant
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -62,14 +63,27 @@ def test_replacing_a_row_keeps_the_charged_epsilon() -> None:
     assert 0.5 < epsilon_lower_bound(below(ours, *event), below(theirs, *event), alpha=ALPHA) <= 2
 
 
-def test_replacing_a_person_keeps_the_charged_epsilon() -> None:
-    assert proven_loss(make_plan(EachPerson("person", 3), model=Margins(), split={"size": "0.2"}), "honest") <= 2
+@pytest.fixture
+def size_share(monkeypatch: pytest.MonkeyPatch) -> Callable[[Fraction], None]:
+    """Set the share of the number of rows, which is too small by default to show in a claim."""
+
+    def set_share(share: Fraction) -> None:
+        for name in ("SIZE_SHARE", "MOST_SIZE_SHARE"):
+            monkeypatch.setattr(f"tidegate.synthesize.plan.{name}", share)
+
+    return set_share
+
+
+def test_replacing_a_person_keeps_the_charged_epsilon(size_share: Callable[[Fraction], None]) -> None:
+    size_share(Fraction(1, 5))
+    assert proven_loss(make_plan(EachPerson("person", 3), model=Margins()), "honest") <= 2
 
 
 @pytest.mark.long  # test_number_of_rows_keeps_its_loss_for_k_rows refutes one too
-def test_model_that_ignores_rows_per_person_is_refuted() -> None:
+def test_model_that_ignores_rows_per_person_is_refuted(size_share: Callable[[Fraction], None]) -> None:
     """A model that counts a person with three rows as one row is refuted."""
-    assert proven_loss(make_plan(EachPerson("person", 3), model=Careless(), split={"size": "0.2"}), "careless") > 2
+    size_share(Fraction(1, 5))
+    assert proven_loss(make_plan(EachPerson("person", 3), model=Careless()), "careless") > 2
 
 
 def proven_loss(plan: Plan, name: str) -> float:
@@ -86,10 +100,13 @@ def proven_loss(plan: Plan, name: str) -> float:
         pytest.param(21, 2.0, id="twelve rows more: refuted"),
     ],
 )
-def test_number_of_rows_keeps_its_loss_for_k_rows(rows: int, most: float) -> None:
+def test_number_of_rows_keeps_its_loss_for_k_rows(
+    rows: int, most: float, size_share: Callable[[Fraction], None]
+) -> None:
     """A removed person removes at most k = 3 rows; a table that differs by more would be distinguished."""
-    plan = make_plan(EachPerson("person", 3), model=Margins(), epsilon="2", split={"size": "0.25"})
-    assert plan.size_loss == Fraction(1, 2)
+    size_share(Fraction(1, 4))
+    plan = make_plan(EachPerson("person", 3), model=Margins(), epsilon="2")
+    assert plan.size_loss.pure == Fraction(1, 2)
     here, there = diaries(plan, [[0, 0]] * rows, f"{rows}"), diaries(plan, [[0, 0]] * 9, "9")
     middle = ([0], [(rows + 9) / 2 + 3])
     proven = epsilon_lower_bound(below(here, *middle), below(there, *middle), alpha=ALPHA)

@@ -51,13 +51,34 @@ def test_misspelled_label_is_reported_with_its_rows_and_the_nearest_label(run: R
     assert (out.splitlines()[0], out.splitlines()[-1]) == (WARNING, WARNING)
 
 
+def test_values_that_count_as_other_are_reported_too(run: Run, diamonds: Path) -> None:
+    write(diamonds, cuts='["Fair", "Good", "ideal"], outside = "other"')
+    diamonds.write_text(diamonds.read_text().replace("to = 3.0", "to = 5.0"))
+    code, out, _ = run("check", diamonds, "--data")
+    assert code == 1
+    assert "24 other" in out
+    assert 'cut: "Ideal" 24 rows, not listed: did you mean "ideal"?' in out
+    assert "% of the rows are outside" not in out, "the policy has a value for them"
+    write(diamonds, cuts='["Fair", "Good"], outside = "other"')
+    diamonds.write_text(diamonds.read_text().replace("to = 3.0", "to = 5.0"))
+    code, out, _ = run("check", diamonds, "--data")
+    assert (code, 'cut: "Ideal" 24 rows, not listed' in out) == (0, True)
+
+
+def test_short_codes_are_not_taken_for_each_other(run: Run, diamonds: Path) -> None:
+    diamonds.with_suffix(".csv").write_text("carat,cut\n" + "1,IL\n" * 50 + "1,MI\n" * 5 + "1,il\n" * 5)
+    _, out, _ = run("check", write(diamonds, cuts='["IL", "NY"]'), "--data")
+    assert 'cut: "MI" 5 rows, not listed\n' in out
+    assert 'cut: "il" 5 rows, not listed: did you mean "IL"?' in out
+
+
 def test_rows_outside_and_missing_values_are_counted(run: Run, diamonds: Path) -> None:
     code, out, _ = run("check", write(diamonds), "--data", "--json")
     content = json.loads(out)
     carat, cut = content["columns"]
     assert code == 1
-    assert (carat["outside"], carat["missing"], carat["distinct"]) == ({"below": 0, "above": 10}, 0, 2)
-    assert (cut["outside"], cut["missing"], cut["absent"]) == ({"unlisted": 0}, 1, [])
+    assert (carat["outside"], carat["missing"], carat["distinct"]) == ({"below": 0, "above": 10, "unreadable": 0}, 0, 2)
+    assert (cut["outside"], cut["missing"], cut["absent"]) == ({"unlisted": 0, "unreadable": 0}, 1, [])
     assert (content["rows"], content["declared"], content["warning"]) == (60, 60, WARNING)
 
 
@@ -72,7 +93,7 @@ def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, dia
     assert code == 1
     assert "! The policy declares 10 rows, but the source has 60." in out
     for query in ("SELECT AVG(carat) FROM diamonds", "SELECT cut, COUNT(*) FROM diamonds GROUP BY cut"):
-        code, _, err = run("answer", diamonds, query, "--epsilon", "1")
+        code, _, err = run("answer", diamonds, query, "--epsilon", "1", "--anyway")
         assert code == 2
         assert "The policy declares 10 rows, but the source has a different number of rows." in err
         assert "60" not in err.partition("SourceUnreadable")[2], "the true number; the path of a new ledger may hold it"
@@ -94,14 +115,19 @@ def test_persons_with_too_many_rows_and_rows_without_a_key_are_counted(run: Run,
     assert "1 person with more than 2 rows: 3 rows not counted" in out
 
 
-def test_invalid_number_is_located_by_line_and_column(run: Run, diamonds: Path) -> None:
-    write(diamonds)
-    with diamonds.with_name("diamonds.csv").open("a") as file:
-        file.write("a secret,Good\n")
-    code, _, err = run("check", diamonds, "--data")
-    assert code == 2
-    assert '(line 62, column "carat")' in err
-    assert "secret" not in err
+def test_records_that_are_not_well_formed_are_counted_and_never_shown_to_analysts(run: Run, diamonds: Path) -> None:
+    write(diamonds, rows=64)
+    with diamonds.with_name("diamonds.csv").open("ab") as file:
+        file.write(b'a secret,Good\n1.0\n1.0,Good,a secret\n1.0,"\xe9 secret\n')
+    code, out, _ = run("check", diamonds, "--data")
+    assert code == 1
+    assert "3 lines are not well formed, and 1 line has characters that are not UTF-8." in out
+    assert '"carat"' in out
+    content = json.loads(run("check", diamonds, "--data", "--json")[1])
+    assert content["malformed"] == {"lines": 3, "characters": 1, "values": {"carat": 1, "cut": 0}}
+    assert content["columns"][0]["outside"] == {"below": 0, "above": 10, "unreadable": 1}
+    code, out, err = run("answer", diamonds, "SELECT cut, COUNT(*) FROM diamonds GROUP BY cut", "--epsilon", "1")
+    assert (code, "secret" in out + err, "well formed" in out + err) == (0, False, False)
 
 
 def test_nothing_is_recorded(run: Run, diamonds: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tidegate.collect.adviser import advise, mean_error, plain_universe, share_error
 from tidegate.collect.measures import measure
 from tidegate.errors import Unsupported
-from tidegate.policy import Category, Grid, Integer, Question
+from tidegate.policy import Category, Date, Grid, Integer, Question
 from tidegate.policy.collection import operator_for
 
 AGE, TOWN = Integer(16, 60), Category(tuple("abcdefgh"))
@@ -21,7 +22,8 @@ def measures_of(option: Any) -> tuple[float, float, float]:
     return option.measures.epsilon, option.measures.privacy or math.inf, option.measures.entropy.loss
 
 
-UNIVERSES = {"numbers": AGE, "categories": TOWN, "a long grid": Grid(0, 100, "0.25")}
+MONTHS = Date(dt.date(2023, 1, 1), dt.date(2024, 12, 31), "month")
+UNIVERSES = {"numbers": AGE, "categories": TOWN, "a long grid": Grid(0, 100, "0.25"), "months": MONTHS}
 TARGETS: list[dict[str, Any]] = [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"loss": "0.3"}, {"interval": 1}]
 
 

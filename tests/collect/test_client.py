@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import os
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 from policy.test_collection import collections
 
 from tidegate.collect.client import Client
+from tidegate.collect.encoding import code_of
 from tidegate.collect.memory import question_key
 from tidegate.collect.request import identity_of, refusal
 from tidegate.errors import PolicyUnreadable, SourceUnreadable, Unsupported
 from tidegate.operators.exact_draws import SeededBytes
-from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy import Category, Collection, Date, Integer, Question, Text, Timestamp
 from tidegate.policy.collection import operator_for
 
 AGE, TOWN = Integer(16, 60), Category(("north", "south"), "value")
@@ -496,8 +498,6 @@ CODES = {
 
 @pytest.mark.parametrize("case", CODES)
 def test_value_has_its_code_in_the_public_universe(case: str) -> None:
-    from tidegate.collect.encoding import code_of
-
     universe, value, code = CODES[case]
     assert code_of(Question("it", universe, "randomized-response", epsilon=1), value) == code
 
@@ -551,3 +551,44 @@ def test_closed_collection_accepts_no_report() -> None:
     assert closed.fingerprint == SHOPPERS.fingerprint
     assert refusal(client().randomize(TRUE), closed, operators) == 'the collection "shoppers" is closed'
     assert refusal([], SHOPPERS, operators) is not None
+
+
+YEAR = (dt.date(2024, 1, 1), dt.date(2024, 12, 31))
+
+
+def test_dates_of_other_years_are_stored_under_other_keys() -> None:
+    """Code 5 is another day in each: an answer to one must not be sent for the other."""
+    later = dt.date(2025, 1, 1), dt.date(2025, 12, 31)
+    kinds = [Date(*YEAR), Date(*later), Date(*YEAR, "week"), Date(*YEAR, outside="clamp")]
+    kinds += [Timestamp(*YEAR, "hour"), Timestamp(*YEAR, "hour", "UTC"), Timestamp(*YEAR, "hour", "Europe/Paris")]
+    questions = [Question("it", kind, "randomized-response", epsilon=1) for kind in kinds]
+    assert len({question_key("", question) for question in questions}) == len(kinds)
+
+
+@pytest.mark.parametrize("value", [dt.date(2023, 12, 31), "2025-01-01"])
+def test_date_outside_the_range_is_refused_clamped_or_counts_as_the_lowest(value: Any) -> None:
+    refusing, clamping = Date(*YEAR), Date(*YEAR, outside="clamp")
+    with pytest.raises(Unsupported) as refused:
+        code_of(Question("it", refusing, "unary", epsilon=1), value)
+    assert refused.value.what == '"it" is outside its range.'
+    assert str(value) not in str(refused.value)
+    assert code_of(Question("it", clamping, "unary", epsilon=1), value) == (0 if str(value) < "2024" else 365)
+    assert code_of(Question("it", Date(*YEAR, missing="lowest"), "unary", epsilon=1), value) == 0
+
+
+def test_number_beyond_its_bounds_is_refused_where_it_is_missing() -> None:
+    question = Question("it", Integer(16, 60, outside="missing"), "unary", epsilon=1)
+    assert [code_of(question, value) for value in (16, "60", 59.6)] == [0, 44, 44]
+    for value in (15, 60.2, 10**9):
+        with pytest.raises(Unsupported, match="outside its range"):
+            code_of(question, value)
+
+
+def test_unlisted_value_has_the_code_of_others() -> None:
+    question = Question("it", Category(("a", "b"), "value", "other"), "unary", epsilon=1)
+    assert [code_of(question, value) for value in ("a", "c", 7, "(other)", None)] == [0, 2, 2, 2, 3]
+
+
+def test_text_is_not_collected() -> None:
+    with pytest.raises(PolicyUnreadable, match='"it" is text, which is never collected'):
+        Question("it", Text(buckets=64), "unary", epsilon=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from tidegate.collect.result import Distribution, estimate
 from tidegate.errors import Unsupported
 from tidegate.ledger.counts import Counted
 from tidegate.operators.exact_draws import SeededBytes
-from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy import Boolean, Category, Collection, Date, Integer, Question, Time
 from tidegate.policy.collection import operator_for
 from tidegate.tables.segments import Column
 
@@ -43,6 +44,32 @@ def ages(seed: int = 1, people: int = N) -> Any:
 
 
 AGE = Question("age", Integer(16, 60), "square-wave", epsilon=2)
+
+
+def test_estimates_of_dates_and_times_are_shown_as_dates_and_times() -> None:
+    """The mean of 20,000 dates from May is in May; a normal error of the estimate is about two days."""
+    year = Date(dt.date(2024, 1, 1), dt.date(2024, 12, 31))
+    joined = estimate_from(Question("joined", year, "square-wave", epsilon=2), 120 + np.arange(N) % 31)
+    assert joined.labels[:2] == ("2024-01-01", "2024-01-02")
+    assert joined.mean is not None
+    assert joined.mean[1] < "2024-05-15" < joined.mean[2]
+    assert f"The mean joined is {joined.mean[0]}, between" in joined.finding
+    assert joined.mean[0] in joined.sure
+    assert Distribution.from_dict(json.loads(json.dumps(joined.to_dict()))).mean == joined.mean
+    assert "2024-01-01" in joined.plot().svg()
+    months = Question("joined", Date(dt.date(2024, 1, 1), dt.date(2024, 12, 31), "month"), "square-wave", epsilon=2)
+    estimated = estimate_from(months, np.arange(N) % 12)
+    assert estimated.labels[1] == "2024-02-01 to 2024-02-29"
+    opened = Question("opened", Time(dt.time(8), dt.time(20), "15-minutes"), "randomized-response", epsilon=2)
+    assert estimate_from(opened, np.arange(N) % 49).labels[1] == "08:15 to 08:29"
+    married = Question("married", Boolean("value"), "randomized-response", epsilon=2)
+    assert estimate_from(married, np.arange(N) % 3).labels == ("false", "true", "missing")
+
+
+def test_runs_of_dates_name_their_first_and_last_day() -> None:
+    quarters = Question("joined", Date(dt.date(2000, 1, 1), dt.date(2024, 12, 31), "quarter"), "square-wave", epsilon=2)
+    runs = estimate_from(quarters, np.arange(N) % 100).runs(4)
+    assert [run.label for run in runs][-1] == "2018-10-01 to 2024-12-31"
 
 
 def test_from_the_client_to_the_estimate(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ python tests/collect/test_vectors.py      writes vectors.json anew (after a chan
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -17,13 +18,28 @@ from tidegate.collect.client import Client
 from tidegate.collect.memory import question_key
 from tidegate.operators import BasketOperator
 from tidegate.operators.exact_draws import SeededBytes
-from tidegate.policy import Category, Collection, Grid, Integer, Question
-from tidegate.policy.attributes import Items
+from tidegate.policy import (
+    Boolean,
+    Category,
+    Collection,
+    Date,
+    Decimal,
+    Grid,
+    Integer,
+    Items,
+    Question,
+    Time,
+    Timestamp,
+)
 from tidegate.policy.collection import operator_for
 
 FILE = Path(__file__).with_name("vectors.json")
 AGE, PAY = Integer(16, 60), Grid(0, 10, "0.5")
 TOWN, WORD = Category(("north", "east", "south", "west"), "value"), Category(tuple(f"w{i}" for i in range(300)))
+JOINED = Date(dt.date(2024, 1, 1), dt.date(2024, 12, 31), "week")
+ORDERED = Timestamp(dt.datetime(2024, 10, 26), dt.datetime(2024, 10, 28), "hour", "Europe/Paris")
+OPENED, PRICE = Time(dt.time(8), dt.time(20), "15-minutes"), Decimal("0.00", "5.00", "0.05", outside="missing")
+CODED = Category(("a1", "b2"), "value", "other", "codes.csv", "code", "0" * 64)
 QUESTIONS = {
     "uniform by privacy": Question("age", AGE, "uniform-noise", privacy=1),
     "uniform by half-width": Question("pay", PAY, "uniform-noise", half_width="2.2"),
@@ -38,6 +54,12 @@ QUESTIONS = {
     "unary": Question("town", TOWN, "unary", epsilon=1),
     "unary, two layers": Question("town", TOWN, "unary", epsilon=3, each=1),
     "subset": Question("word", WORD, "subset", epsilon=3),
+    "date": Question("joined", JOINED, "square-wave", epsilon=2),
+    "timestamp": Question("ordered", ORDERED, "laplace-noise", epsilon=1),
+    "time": Question("opened", OPENED, "uniform-noise", half_width=4),
+    "decimal": Question("price", PRICE, "gaussian-noise", sigma="0.2"),
+    "boolean": Question("married", Boolean("value"), "randomized-response", epsilon=1),
+    "category from a file": Question("code", CODED, "unary", epsilon=1),
 }
 SHELF = Items(tuple(f"i{i}" for i in range(30)))
 PLANS = [

@@ -161,7 +161,36 @@ def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, s
     tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
     tab.get_by_text("The mean of age by town would cost").wait_for()
     tab.get_by_role("textbox", name="SQL").fill("SELECT * FROM people")
-    tab.locator("#refused").get_by_text("Supported: SELECT").wait_for()
+    tab.locator("#refused").get_by_text("Ask for statistics: SELECT").wait_for()
+
+
+def test_sql_that_computes_with_answers_shows_its_table_and_the_cost_of_each_query(
+    fresh_console: Console, sign_in: SignIn
+) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
+    tab.get_by_role("radio", name="SQL").check()
+    share = "100.0 * COUNT(*) FILTER (WHERE sex = 'female') / COUNT(*) AS women"
+    tab.get_by_role("textbox", name="SQL").fill(
+        f"SELECT town, {share}, COUNT(*) AS n FROM people GROUP BY town ORDER BY town"
+    )
+    tab.get_by_text("the number of rows by town would cost").wait_for()
+    tab.locator("#picture").get_by_text("cost, epsilon").wait_for(state="attached")
+    buy(tab)
+    table = tab.locator("#told table").first
+    table.wait_for()
+    headers = table.locator("th").all_inner_texts()
+    assert headers == ["town", "women", "women: 95%", "n", "n: 95%"]
+    towns = table.locator("tbody tr").all_inner_texts()
+    assert [row.split()[0] for row in towns] == sorted(row.split()[0] for row in towns)
+    tab.get_by_text("The 2 noisy answers behind it").click()
+    assert tab.locator("#told details table").count() == 2
+
+
+def test_public_number_of_rows_is_not_sold(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, ASK)
+    tab.get_by_role("radio", name="SQL").check()
+    tab.get_by_role("textbox", name="SQL").fill("SELECT COUNT(*) FROM people")
+    tab.locator("#refused").get_by_text("The number of rows is public").wait_for()
 
 
 def test_code_snippet_runs_the_query_of_the_page(

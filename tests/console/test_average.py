@@ -151,7 +151,12 @@ def test_ledger_and_access_name_the_unit(average: Console, sign_in: SignIn) -> N
 
 def test_tables_are_created_by_share(average: Console, sign_in: SignIn) -> None:
     tab = sign_in(average, OWNER, TABLES)
-    assert tab.locator("input[name=by]").evaluate_all("all => all.map(one => one.value)") == ["share", "rho"]
+    assert tab.locator("input[name=by]").evaluate_all("all => all.map(one => one.value)") == [
+        "share",
+        "rho",
+        "z",
+        "epsilon",
+    ]
     tab.locator("#budget").fill("0.1")
     tab.get_by_role("button", name="Create the table for Z 0.01168").wait_for()
     assert "--share 0.1" in shown_code(tab, "Command line")
@@ -170,6 +175,28 @@ def test_tables_are_created_by_share(average: Console, sign_in: SignIn) -> None:
     done.locator("[data-part=told]").get_by_text("cost").wait_for()
     paid = float(account(average).spent.value - before.value) - 0.1 * ceiling
     assert 0.002 < paid <= 0.0025
+
+
+def test_tables_are_priced_by_z_and_by_epsilon_with_delta(average: Console, sign_in: SignIn) -> None:
+    tab = sign_in(average, OWNER, TABLES)
+    previews = sent(tab, "/previews")
+    assert tab.locator("#delta").is_hidden()
+    tab.get_by_label("Z: the privacy loss per table").check()
+    tab.locator("#budget").fill("0.002")
+    tab.get_by_role("button", name="Create the table for Z 0.002").wait_for()
+    assert (
+        "loses at most Z 0.002 (epsilon 0.421 at delta = 1e-06) about one row"
+        in tab.locator("#preview [data-part=promise]").inner_text()
+    )
+    assert "--z 0.002" in shown_code(tab, "Command line")
+    tab.get_by_label("epsilon and delta").check()
+    tab.locator("#budget").fill("0.5")
+    tab.locator("#delta").fill("0.00001")
+    tab.locator("#code code", has_text="--epsilon 0.5 --delta 0.00001").wait_for(state="attached")
+    assert {name: previews[-1][name] for name in ("epsilon", "delta")} == {"epsilon": "0.5", "delta": "0.00001"}
+    tab.locator("#delta").fill("0")
+    tab.locator("#wanted").get_by_text("Enter a number above 0.").wait_for()
+    assert tab.locator("#start").is_disabled()
 
 
 def test_code_snippets_of_an_average_data_set_run(average: Console, sign_in: SignIn) -> None:

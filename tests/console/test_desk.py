@@ -121,6 +121,10 @@ def test_file_of_keys_is_requested_and_released_records_are_paged(
     first = tab.locator("#released tbody").inner_text()
     tab.get_by_role("button", name="Later").click()
     tab.get_by_role("button", name="Earlier").wait_for()
+    for _ in range(200):  # the button appears before the rows
+        if tab.locator("#released tbody").inner_text() != first:
+            break
+        tab.wait_for_timeout(50)
     assert tab.locator("#released tbody").inner_text() != first
     tab.get_by_role("button", name="Earlier").click()
     tab.get_by_role("button", name="Earlier").wait_for(state="hidden")

@@ -70,7 +70,7 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, sign_
     wish(tab, "0.5")
     assert spent(fresh_console) == 0, "a preview is free"
     shown = tab.locator("#preview").inner_text()
-    assert "forest/1" in shown
+    assert "forest/2" in shown
     assert "margins: count every column" in shown
     assert "loses at most epsilon 0.5 about one row" in shown
     assert "0.5 → 0.622" in tab.locator("#preview [data-figure=yes-no]").inner_text()
@@ -173,7 +173,7 @@ def test_analyst_can_download_and_measure_but_not_start(console: Console, sign_i
     assert tab.locator("#start").count() == 0
     mine = tab.locator(f"#job-{job['id']}")
     assert mine.get_by_role("link").all_inner_texts() == ["table 1: Parquet", "CSV", "table 2: Parquet", "CSV"]
-    mine.locator("summary").click()
+    mine.get_by_text("Measure the distance to the original").click()
     mine.get_by_label("epsilon to spend").fill("0.2")
     mine.get_by_label("epsilon to spend").press("Enter")
     assert spent(console) == before, "Enter never pays"
@@ -234,6 +234,44 @@ def test_quality_of_an_unfinished_job_is_an_error_page(console: Console, sign_in
     assert "nothing to compare yet" in tab.locator("main").inner_text()
 
 
+SUMMARY = {
+    "banner": "this budget supports margins and 1 association only",
+    "pairs": [{"left": "age", "right": "sex", "groups": [5, 2], "deviation": 12.5, "phase": "tree"}],
+    "maps": [{"column": "town", "by": "age", "error": 0.02}],
+    "independent": ["town"],
+}
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, None], ids=["summary", "no summary"])
+def test_page_shows_what_was_learned(console: Console, sign_in: SignIn, summary: dict[str, Any] | None) -> None:
+    """Banner, pairs, maps and independent columns as the service sends them; a description without them does no harm."""
+    finished_synthesis(console, epsilon=0.3, rows=80)
+
+    def send(route: Any) -> None:
+        content = route.fetch().json()
+        content.pop("summary", None)
+        route.fulfill(json={**content, **({"summary": [summary]} if summary else {})})
+
+    tab = sign_in(console, ANALYST)
+    tab.route(re.compile(r"/syntheses/[0-9a-f]{20}/tables$"), send)
+    tab.goto(console.address + PAGE)
+    newest = tab.locator("#earlier li[data-state=done]").first
+    learned, banner = newest.locator("[data-part=learned]"), newest.locator("[data-part=banner]")
+    newest.get_by_text("What was learned (public)").click()
+    learned.get_by_text("Promise: each table, and anything ever drawn from it, loses at most epsilon").wait_for()
+    if summary is None:
+        assert banner.is_hidden()
+        assert learned.locator("li").count() == 0
+        return
+    assert banner.inner_text() == "This budget supports margins and 1 association only."
+    assert learned.locator("li").all_inner_texts() == [
+        "1 pair of columns was counted.",
+        "Columns that another column determines: town by age (except in about 2% of the rows).",
+        "Drawn independently of all other columns: town.",
+    ]
+    assert learned.locator("tbody td").all_inner_texts() == ["age and sex", "5 x 2", "12.5"]
+
+
 def test_resumed_job_is_marked(tmp_path: Path) -> None:
     address = str(tmp_path / "all.ledger")
     with run_service(address) as idle:
@@ -267,10 +305,12 @@ def test_finished_job_has_a_fixed_duration(console: Console) -> None:
     [
         ({"epsilon": "1.0"}, "1 table, epsilon 1"),
         ({"share": "0.5", "tables": 2}, "2 tables, 0.5 of the total budget"),
+        ({"z": "0.010", "tables": 2}, "2 tables, Z 0.010 each"),
+        ({"epsilon": "1", "delta": "0.00001"}, "1 table, epsilon 1 at delta 0.00001"),
         ({"rho": "0.01", "tables": 1}, "1 table, identification by it alone at most 0.01"),
         (
-            {"epsilon": "1/3", "tables": 2, "rows": 5000, "model": "copula", "columns": ["age", "sex"], "seed": 0},
-            "2 tables of 5,000 rows, epsilon 1/3 each, model copula, columns age, sex, seed 0",
+            {"epsilon": "1/3", "tables": 2, "rows": 5000, "model": "forest/1", "columns": ["age", "sex"], "seed": 0},
+            "2 tables of 5,000 rows, epsilon 1/3 each, model forest/1, columns age, sex, seed 0",
         ),
     ],
 )
@@ -290,7 +330,6 @@ WISHES: list[dict[str, Any]] = [
         "epsilon": "1/8",
         "tables": 2,
         "rows": 7,
-        "model": "copula",
         "target": "sex",
         "columns": ["age", "sex"],
         "seed": 3,

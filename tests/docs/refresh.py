@@ -82,6 +82,7 @@ def _matches(expected: str, actual: str, *, noisy: bool) -> bool:
 
 
 if __name__ == "__main__":
+    os.environ["TIDEGATE_REGISTRY"] = ""  # pages are run again and again with the same data
     os.environ.update(LOGNAME="ana", COLUMNS="100")  # as in test_pages_run.py
     for argument in sys.argv[1:]:
         if refresh(Path(argument)):

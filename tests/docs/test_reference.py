@@ -6,14 +6,21 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from _ext.blocks import blocks
 from _ext.commands import all_commands, command_page, parameters_of
+from _ext.sql import AGGREGATES, Aggregate
 from docs.pages import DOCS, all_pages, name_of
+from sqlglot import exp
 
 import tidegate.errors
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.sql import plan_sql
+from tidegate.answer.sql.measures import READERS
+from tidegate.policy import Dataset, EachPerson, Integer, Key, Loss, Policy
 
 COMMANDS = dict(all_commands())
 GROUPS = {name for name, command in COMMANDS.items() if getattr(command, "commands", None)}
@@ -126,3 +133,33 @@ def test_missing_command_and_missing_option_are_detected() -> None:
     assert not [
         *wrong_commands('tidegate answer people.toml "SELECT ..." --fit      tidegate answer people.toml --free')
     ]
+
+
+SQL_POLICY = Policy(
+    Dataset("people", unit=EachPerson("person", 3)),
+    {"person": Key(), "age": Integer(0, 99), "pay": Integer(0, 9)},
+    loss=Loss(1),
+)
+
+
+@pytest.mark.parametrize("row", AGGREGATES, ids=lambda row: row.example)
+def test_every_aggregate_of_the_reference_is_measured_as_it_says(row: Aggregate) -> None:
+    queries = plan_sql(f"SELECT {row.example} FROM people", SQL_POLICY).queries
+    assert queries[0].statistic == row.statistic
+
+
+@pytest.mark.parametrize("statistic", ["count", "persons", "distinct"])
+def test_prices_of_the_reference_are_those_of_the_mechanisms(statistic: str) -> None:
+    row = next(row for row in AGGREGATES if row.statistic == statistic)
+    moves = {"k": 3, "2k": 6, "1, of all rows": 1, "2 min(k, cells)": 2 * min(3, 10)}
+    for text, shown in (("", row.one_cell), (" GROUP BY pay", row.cells)):
+        (query,) = plan_sql(f"SELECT {row.example} FROM people{text}", SQL_POLICY).queries
+        event = mechanism_for(query).event(query, SQL_POLICY, epsilon=Fraction(1))
+        assert event.sensitivity == moves[shown]  # type: ignore[attr-defined]
+
+
+def test_every_aggregate_of_the_grammar_is_in_the_reference() -> None:
+    listed = " ".join(row.forms for row in AGGREGATES).upper()
+    names = {kind.sql_name() for kind in READERS if kind is not exp.Anonymous and hasattr(kind, "sql_name")}
+    aliases = {"VARIANCE_POP": "VAR_POP", "QUANTILE": "QUANTILE", "PERCENTILE_DISC": "QUANTILE_DISC"}
+    assert not {name for name in names if aliases.get(name, name) not in listed}

@@ -26,6 +26,7 @@ from tidegate.accounting import (
     average_yes_no,
     budget_of,
     epsilon_at_delta,
+    zcdp_for,
 )
 from tidegate.noise import Gaussian, sigma_for
 from tidegate.policy import Dataset, Grid, Identification, Integer, Policy
@@ -182,6 +183,14 @@ def test_best_guess_is_right_as_often_as_enumerated_and_below_its_bound(fact: di
 @pytest.mark.parametrize("fact", FACTS["epsilon_at_delta_1e-6"], ids=lambda fact: fact["zcdp"])
 def test_zcdp_is_shown_as_epsilon_at_delta(fact: dict[str, str]) -> None:
     assert close(epsilon_at_delta(Amount.up(fact["zcdp"])), fact["epsilon"], EXACT)
+
+
+@paper(NOISE)
+@pytest.mark.parametrize(
+    ("epsilon", "zcdp"), [("0.25", "0.00235636"), ("1", "0.0305566"), ("4", "0.373144")], ids=["0.25", "1", "4"]
+)
+def test_epsilon_at_delta_1e_5_is_the_zcdp_of_the_design(epsilon: str, zcdp: str) -> None:
+    assert close(zcdp_for(F(epsilon), F(1, 10**5)), zcdp, 2e-6)  # as many digits as are stated
 
 
 @paper(RENYI)

@@ -359,6 +359,7 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
     ledger.close()
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE tidegate_totals")
+        connection.execute("DROP TABLE tidegate_known_sources")
         connection.execute("UPDATE tidegate_version SET version_num = '0007'")
     connection.close()
     reader = Ledger(str(path), read_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from tidegate.policy import (
     Attribute,
+    Boolean,
     Category,
     Concealment,
     Dataset,
+    Date,
     EachPerson,
     EachRow,
     Grid,
@@ -21,10 +24,12 @@ from tidegate.policy import (
     Items,
     Key,
     Loss,
+    Moment,
     Numeric,
     Policy,
     Shape,
     Shapes,
+    Timestamp,
 )
 
 missing = st.sampled_from(["dropped", "value"])
@@ -52,13 +57,36 @@ def grids(draw: Any) -> Grid:
 @st.composite
 def categories(draw: Any) -> Category:
     kind = draw(st.sampled_from([words, st.integers(-99, 99)]))
-    return Category(tuple(draw(st.lists(kind, min_size=1, max_size=6, unique=True))), draw(missing))
+    outside = draw(st.sampled_from(["missing", "other"]))
+    return Category(tuple(draw(st.lists(kind, min_size=1, max_size=6, unique=True))), draw(missing), outside)
+
+
+@st.composite
+def dates(draw: Any) -> Date:
+    ends = sorted([draw(st.dates(min_value=date(1900, 1, 1))), draw(st.dates(min_value=date(1900, 1, 1)))])
+    grid = draw(st.sampled_from(["month", "quarter", "year"]))
+    return Date(
+        ends[0],
+        max(ends[1], ends[0] + timedelta(400)),
+        grid,
+        draw(number_missing),
+        draw(st.sampled_from(["clamp", "missing"])),
+    )
+
+
+@st.composite
+def timestamps(draw: Any) -> Timestamp:
+    start = draw(st.datetimes(datetime(1990, 1, 1), datetime(2030, 1, 1)))
+    grid, zone = draw(st.sampled_from([("hour", "Europe/Paris"), ("hour", ""), ("30-minutes", "Asia/Kolkata")]))
+    return Timestamp(start, start + timedelta(hours=draw(st.integers(2, 300))), grid, zone, draw(number_missing))
 
 
 def shapes_of(attribute: Attribute) -> st.SearchStrategy[Shape]:
     """How a column may be cut."""
     if not isinstance(attribute, Numeric):
         return st.builds(Shape, ordered=st.booleans())
+    if isinstance(attribute, Moment):
+        return st.builds(Shape, cells=st.one_of(st.none(), st.integers(1, 50)), heaped=st.booleans())
     places = st.lists(st.integers(1, attribute.size - 1).map(attribute.value), unique=True, max_size=3).map(sorted)
     cut = st.one_of(st.builds(dict, cells=st.integers(1, 50)), st.builds(dict, edges=places))
     return st.builds(
@@ -72,7 +100,7 @@ def shapes_of(attribute: Attribute) -> st.SearchStrategy[Shape]:
 @st.composite
 def policies(draw: Any) -> Policy:
     names = draw(st.lists(words, min_size=3, max_size=6, unique=True))
-    kinds = st.one_of(integers(), grids(), categories())
+    kinds = st.one_of(integers(), grids(), categories(), dates(), timestamps(), st.builds(Boolean, missing))
     attributes: dict[str, Any] = {name: draw(kinds) for name in names[:-1]}
     attributes[names[-1]] = Key()
     attributes["basket"] = Items(("milk", "bread"))

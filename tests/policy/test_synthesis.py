@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tidegate.errors import PolicyError, PolicyUnreadable, UnknownColumn
-from tidegate.policy import Policy, Shape, Shapes, parse_policy, write_policy
+from tidegate.policy import Order, Policy, Shape, Shapes, parse_policy, write_policy
 from tidegate.policy.changes import changes, refuse_loosening
 from tidegate.policy.toml import policy_from_dict
 
@@ -34,6 +34,34 @@ columns.capital_gain  = { scale = "log", cells = 40, atoms = [0, 99999], heaped 
 columns.rate          = { edges = [-0.5, 0, 0.25] }
 columns.education     = { ordered = true }
 follows.education_num = { column = "education", values = { Preschool = 1, Some-college = 10, "Doctor's" = 16 } }
+"""
+CLINIC = """
+[dataset]
+name = "clinic"
+unit = "row"
+
+[attributes]
+admitted   = { kind = "date", from = 2020-01-01, to = 2020-12-31 }
+operated   = { kind = "date", from = 2020-01-01, to = 2021-06-30 }
+discharged = { kind = "date", from = 2019-01-01, to = 2021-12-31 }
+month      = { kind = "date", from = 2020-01-01, to = 2021-12-31, grid = "month" }
+drugs      = { kind = "grid", from = 0, to = 100, step = 0.5 }
+visits     = { kind = "integer", from = 0, to = 50 }
+total      = { kind = "decimal", from = 0, to = 200, step = 0.1 }
+town       = { kind = "category", values = ["Aby", "Berg"] }
+region     = { kind = "category", values = ["north", "south"] }
+code       = { kind = "integer", from = 1, to = 9 }
+
+[promise.loss]
+epsilon = 1
+
+[synthesis]
+maps = "declared"
+follows.region    = { column = "town", values = { Aby = "north", Berg = "south" } }
+follows.code      = { column = "region", values = { north = 1, south = 9 } }
+orders.operated   = { after = "admitted", missing = "clip" }
+orders.discharged = { after = "operated" }
+sums.total        = ["drugs", "visits"]
 """
 
 
@@ -69,6 +97,59 @@ def test_shapes_can_change_after_a_charge_and_are_described() -> None:
     assert changes(old, replace(old, synthesis=Shapes()))[0].endswith("-> by default")
 
 
+def test_orders_sums_and_maps_survive_toml_and_ledger() -> None:
+    policy = parse_policy(CLINIC)
+    shapes = policy.synthesis
+    assert shapes.orders == {"operated": Order("admitted", "clip"), "discharged": Order("operated", "refuse")}
+    assert (shapes.sums, shapes.maps) == ({"total": ("drugs", "visits")}, "declared")
+    assert parse_policy(write_policy(policy)) == policy
+    again = policy_from_dict(policy.public_dict())
+    assert (again.synthesis, again.fingerprint) == (shapes, policy.fingerprint)
+    bare = replace(policy, synthesis=Shapes(maps="search", orders={}, sums={}))
+    assert "synthesis" not in bare.public_dict()
+    for part in ({"maps": "search"}, {"orders": {}}, {"sums": {}}):
+        assert replace(policy, synthesis=replace(shapes, **part)).fingerprint != policy.fingerprint
+    assert changes(bare, policy) == [
+        "synthesis: by default -> region follows town; code follows region; operated after admitted (clip); "
+        "discharged after operated (refuse); total = drugs + visits; maps declared"
+    ]
+
+
+WRONG_RULES = {
+    "a cycle of orders": ('after = "admitted"', 'after = "discharged"', "operated <- discharged <- operated"),
+    "a cycle of follows": (
+        'follows.region    = { column = "town", values = { Aby = "north", Berg = "south" } }',
+        'follows.region = { column = "code", values = { "1" = "north" } }',
+        "in a cycle",
+    ),
+    "itself": ('after = "admitted"', 'after = "operated"', "another column"),
+    "two rules": ("sums.total", 'sums.code = ["drugs", "visits"]\nsums.total', "cannot be in follows and sums"),
+    "cells of a computed column": ("maps =", "columns.operated = { cells = 4 }\nmaps =", "it has no cells"),
+    "another grid": ('after = "admitted"', 'after = "month"', "the same step or grid"),
+    "another kind": ('after = "admitted"', 'after = "visits"', "the same kind"),
+    "a category": ('after = "admitted"', 'after = "town"', "for numbers, dates and times"),
+    "a start above every end": ("to = 2021-12-31 }", "to = 2021-03-31 }", "can be above the highest value"),
+    "an unknown choice": ('missing = "clip"', 'missing = "drop"', "one of refuse, clip"),
+    "unknown maps": ('maps = "declared"', 'maps = "none"', "one of search, declared"),
+    "a sum outside": ("to = 200", "to = 149", "can be 0 to 150, outside its bounds (0 to 149)"),
+    "a sum off the grid": ("step = 0.1", "step = 0.2", "not always on its grid"),
+    "a sum of one": ('["drugs", "visits"]', '["drugs"]', "at least two different columns"),
+    "a sum of dates": ('["drugs", "visits"]', '["drugs", "month"]', "for numbers"),
+    "a part that is left out": ("maps =", 'leave_out = ["visits"]\nmaps =', "not left out"),
+    "an unknown part": ('["drugs", "visits"]', '["drug", "visits"]', 'Did you mean "drugs"?'),
+    "the name of the gap": ("town ", '"operated - admitted" = { kind = "integer", from = 0, to = 1 }\ntown ', "rename"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_RULES)
+def test_impossible_orders_and_sums_are_refused(case: str) -> None:
+    old, new, says = WRONG_RULES[case]
+    assert old in CLINIC
+    with pytest.raises(PolicyError) as raised:
+        parse_policy(CLINIC.replace(old, new, 1))
+    assert says in str(raised.value)
+
+
 WRONG = {
     "an unknown column": ("columns.rate ", "columns.rates ", UnknownColumn, 'Did you mean "rate"?'),
     "an unknown key": ("heaped = true", "heeped = true", PolicyUnreadable, 'Did you mean "heaped"?'),
@@ -94,7 +175,7 @@ WRONG = {
         'leave_out = ["age"]',
         'leave_out = ["education"]',
         PolicyUnreadable,
-        "learned itself",
+        "not left out",
     ),
     "following a wide number": ('column = "education"', 'column = "rate"', PolicyUnreadable, "must be a category"),
 }

@@ -10,7 +10,7 @@ from policy.strategies import policies
 
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn
 from tidegate.policy import Policy, parse_policy, write_policy
-from tidegate.policy.draft import draft_policy
+from tidegate.policy.draft import ColumnType, draft_policy, propose_synthesis
 from tidegate.policy.toml import policy_from_dict, read_policy
 
 SOLDIERS = """
@@ -66,11 +66,12 @@ def test_example_of_the_design_has_exact_decimals() -> None:
 def test_locations_and_passwords_are_not_in_the_fingerprint(policy: Policy) -> None:
     from dataclasses import replace
 
-    moved = replace(
-        policy, dataset=replace(policy.dataset, source="postgresql://me:secret@host/db?table=t", ledger="x")
-    )
+    password = "longer-than-any-drawn-word"
+    location = f"postgresql://me:{password}@host/db?table=t"
+    moved = replace(policy, dataset=replace(policy.dataset, source=location, ledger="x"))
     assert moved.fingerprint == policy.fingerprint
-    assert "secret" not in str(moved.public_dict())
+    assert moved.public_dict() == policy.public_dict()
+    assert password not in str(moved.public_dict())
 
 
 WRONG = {
@@ -78,7 +79,11 @@ WRONG = {
     "a key nobody knows": ('worlds  = "values"', 'worlds = "values"\npopulatoin = 5', 'Did you mean "population"?'),
     "rho above one": ("rho     = 0.05", "rho = 1.5", "between 0 and 1"),
     "rho as a word": ("rho     = 0.05", 'rho = "small"', "promise.identification.rho: a finite number is required"),
-    "an unknown kind": ('kind = "integer"', 'kind = "int"', "one of integer, grid, category, items, key"),
+    "an unknown kind": (
+        'kind = "integer"',
+        'kind = "int"',
+        "one of integer, grid, decimal, date, timestamp, time, boolean, category, text, items, key",
+    ),
     "bounds the wrong way": ("from = 16, to = 60", "from = 60, to = 16", "from <= to"),
     "bins outside": ("bins = [18,", "bins = [10,", "must rise strictly inside"),
     "a value twice": ('["L1", "L2"', '["L1", "L1"', "twice"),
@@ -128,3 +133,25 @@ def test_draft_leaves_every_decision_open() -> None:
     expected |= {"attributes.pay.step", "attributes.town.values"}
     expected |= {f"promise.identification.{key}" for key in ("rho", "worlds", "protect")}
     assert set(raised.value.facts["open"]) == expected
+
+
+def test_draft_proposes_orders_sums_and_dependencies_by_name() -> None:
+    columns: dict[str, ColumnType] = {
+        "admission_date": "date",
+        "discharge_date": "date",
+        "start": "timestamp",
+        "end": "date",
+        "education": "text",
+        "education_num": "whole",
+        "drug_cost": "decimal",
+        "visit_cost": "decimal",
+        "total": "decimal",
+        "weekend": "whole",
+    }
+    assert propose_synthesis(columns)[2:] == [
+        '# orders.discharge_date = { after = "admission_date", missing = "refuse" }',
+        '# sums.total = ["drug_cost", "visit_cost"]',
+        '# follows.education_num = { column = "education", values = { "LABEL" = 1 } }',
+    ]
+    assert draft_policy("d", "d.csv", columns).endswith("\n".join([*propose_synthesis(columns), ""]))
+    assert propose_synthesis({"age": "whole", "end": "date"}) == []

@@ -222,7 +222,10 @@ def test_second_data_set_over_the_same_source_opens_no_desk_in_one_ledger(tmp_pa
 def test_two_data_sets_with_different_sources_share_one_ledger(tmp_path: Path) -> None:
     for folder in ("north", "south"):
         (tmp_path / folder).mkdir()
-    first, second = (write_policy_file(tmp_path / name, patients(8), name, sites=SITES) for name in ("north", "south"))
+    first, second = (
+        write_policy_file(tmp_path / name, patients(size), name, sites=SITES)
+        for name, size in (("north", 8), ("south", 9))
+    )
     for path in (first, second):
         with tg.open(path, ledger=str(tmp_path / "all.ledger")) as session:
             assert session.release().request("p1").number == 1

@@ -23,7 +23,7 @@ from tidegate.cli.app import app as commands
 POLICY = """version = 1
 [dataset]
 name = "{name}"
-source = "people.csv"
+source = "{name}.csv"
 unit = "row"
 rows = 60
 [attributes]
@@ -37,10 +37,10 @@ MAIN = "from tidegate.cli import main; main()"
 
 
 def write_policies(folder: Path) -> Path:
-    """Write two small policies over one table."""
-    rows = "\n".join(f"p{n},{20 + n}" for n in range(60))
-    (folder / "people.csv").write_text(f"person,age\n{rows}\n")
-    for name in ("people", "others"):
+    """Write two small policies, each over a table of its own."""
+    for name, first in (("people", 20), ("others", 21)):
+        rows = "\n".join(f"p{n},{first + n}" for n in range(60))
+        (folder / f"{name}.csv").write_text(f"person,age\n{rows}\n")
         (folder / f"{name}.toml").write_text(POLICY.format(name=name))
     return folder
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from support.service import AGE, PEOPLE, SECRET, TOWN, RunningService, run_service
 
+from tidegate.accounting import Amount
+from tidegate.accounting.average import epsilon_at_delta
 from tidegate.policy import Dataset, Identification, Key, Policy
 
 SPEND = {"questions": [{"ask": "mean", "column": "age"}]}
@@ -180,6 +183,45 @@ def test_synthesis_by_share_uses_that_part_of_the_budget(
     assert job.json()["error"]["code"] == "stale-quote"
     started = average.post("/data/people/syntheses", {"share": "0.25"})
     assert (started.status_code, started.json()["asked"]) == (202, "1 table, 0.25 of the total budget")
+
+
+@pytest.mark.parametrize(
+    ("loss", "described", "code"),
+    [
+        ({"z": "0.002"}, "2 tables, Z 0.002 each", "z=0.002"),
+        (
+            {"epsilon": "0.5", "delta": "0.00001"},
+            "2 tables, epsilon 0.5 at delta 0.00001 each",
+            "epsilon=0.5, delta=0.00001",
+        ),
+    ],
+    ids=["z", "epsilon and delta"],
+)
+def test_synthesis_by_z_or_by_epsilon_and_delta_is_priced_in_z(
+    average: RunningService, loss: dict[str, str], described: str, code: str
+) -> None:
+    content = average.post("/data/people/syntheses/previews", {**loss, "tables": 2}).json()
+    z = Fraction(content["z"])
+    assert float(content["cost"]) == pytest.approx(2 * float(z), rel=1e-6)
+    assert (content["epsilon"], content["delta"]) == (None, loss.get("delta") and "1/100000")
+    assert Fraction(content["zcdp"]) == (Fraction(12, 5) if "z" in loss else 2) * z
+    if "delta" in loss:
+        shown = epsilon_at_delta(Amount.down(2 * z), Fraction(1, 10**5))
+        assert 0.499 < shown <= 0.5
+    assert code in content["code"]["Python"]
+    started = average.post("/data/people/syntheses", {**loss, "tables": 2, "price": content["cost"]})
+    assert (started.status_code, started.json()["asked"]) == (202, described)
+
+
+def test_z_and_delta_are_refused_where_epsilon_is_limited(
+    average: RunningService, fresh_service: RunningService
+) -> None:
+    for wrong in ({"z": "0.1"}, {"epsilon": "1", "delta": "0.00001"}):
+        refused = fresh_service.post("/data/people/syntheses/previews", wrong)
+        assert refused.status_code == 422
+        assert "requires a policy that limits the average loss alone" in refused.json()["error"]["what"]
+    for wrong in ({"z": "0.1", "epsilon": "1"}, {"delta": "0.1"}, {"z": "0"}, {"epsilon": "1", "delta": "2"}):
+        assert average.post("/data/people/syntheses/previews", wrong).status_code == 422
 
 
 def test_warnings_appear_above_09_only(average: RunningService, fresh_service: RunningService) -> None:

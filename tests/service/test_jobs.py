@@ -15,7 +15,8 @@ from ledger.children import Child
 from service.paused_server import serve_slowly
 from support.service import RunningService, quiet_settings, run_service
 
-from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Jobs
+from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
+from tidegate.service.jobs import job_options, job_to_dict
 
 JOBS = "/data/people/syntheses"
 WORKING = quiet_settings(run_jobs=True, job_beat=0.05, job_patience=0.3)
@@ -31,6 +32,35 @@ def wait_for_end(service: RunningService, job: str) -> dict[str, Any]:
             return content
         time.sleep(0.05)
     raise AssertionError("the job does not end")
+
+
+OLD = {"epsilon": "1", "rho": None, "share": None, "tables": 1, "rows": None, "target": "", "seed": None, "columns": []}
+
+
+def old_job(**options: Any) -> Job:
+    """Return a finished job as an earlier version stored it."""
+    content = json.dumps({**OLD, "model": "auto", "split": {}, **options})
+    return Job("0" * 20, "people", "ana", "k", content, "2026-01-01T00:00:00+00:00", DONE)
+
+
+@pytest.mark.parametrize("model", ["auto", "forest"])
+def test_job_of_an_earlier_version_asks_for_its_old_model(model: str) -> None:
+    job = old_job(model=model)
+    assert job_options(job) == {**OLD, "model": "forest/1"}
+    assert job_to_dict(job)["asked"] == "1 table, epsilon 1, model forest/1"
+
+
+@pytest.mark.parametrize("options", [{"model": "copula"}, {"split": {"margins": "1/2"}}], ids=["model", "split"])
+def test_tables_that_no_model_can_draw_are_refused_and_never_learned_again(
+    fresh_service: RunningService, options: dict[str, Any]
+) -> None:
+    Jobs(fresh_service.datasets.ledger.store).add(old_job(**options))
+    listed = fresh_service.get(JOBS).json()["syntheses"][0]
+    assert "split" not in listed["wanted"]
+    refused = fresh_service.get(f"{JOBS}/{listed['id']}/tables")
+    assert refused.status_code == 422
+    assert "Unknown model" in refused.json()["error"]["what"]
+    assert fresh_service.get("/data/people").json()["account"]["spent"] == "0"
 
 
 def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) -> None:

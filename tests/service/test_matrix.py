@@ -19,8 +19,8 @@ PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question
 PLACES |= {"job": "0" * 20, "token": "0" * 16}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
-    "quotes": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
-    "answers": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
+    "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
+    "answers": {"sql": "SELECT COUNT(*) FROM people WHERE age > 20", "epsilon": 0.1, "anyway": True},
     "derivations": {"sql": "SELECT COUNT(*) FROM people"},
     "requests": {"keys": [f"{SECRET}0007"]},
     "status": {"key": f"{SECRET}0007"},

@@ -15,7 +15,7 @@ from tidegate.service.response_cache import MOST_BYTES, ResponseCache, response_
 from tidegate.session import Session
 
 PREVIEW, ANSWER, DERIVE = (f"/data/people/{name}" for name in ("previews", "answers", "derivations"))
-COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
+COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2", "anyway": True}
 ROWS = {"sql": "SELECT COUNT(*) FROM people WHERE town = 'Aby'"}
 
 

@@ -64,7 +64,7 @@ SESSION: dict[str, list[Callable[[DataSession], Any]]] = {
     "preview_synthesis": [
         lambda session: session.preview_synthesis(epsilon=1),
         lambda session: session.preview_synthesis(
-            rho=0.5, tables=2, rows=9, model="forest", target="town", split={"margins": 0.5}, columns=["age", "town"]
+            rho=0.5, tables=2, rows=9, model="forest/2", target="town", columns=["age", "town"]
         ),
     ],
     "synthesize": [
@@ -118,6 +118,8 @@ def same(here: Any, there: Any) -> None:
             assert str(there) == str(here)
         if hasattr(here, "_repr_html_"):
             assert there._repr_html_() == here._repr_html_()
+        assert there.to_arrow().equals(here.to_arrow())
+        assert type(there.to_pandas()) is type(here.to_pandas())
     else:
         assert there == here
 
@@ -150,11 +152,16 @@ def test_every_method_of_the_protocols_is_compared() -> None:
 def test_policy_and_account_are_the_same(pair: Pair) -> None:
     assert pair.remote.policy.public_dict() == pair.local.policy.public_dict()
     assert pair.remote.account == pair.local.account
+    for here, there in ((pair.local.policy, pair.remote.policy), (pair.local.account, pair.remote.account)):
+        assert there._repr_html_() == here._repr_html_()
+        assert there.to_arrow().equals(here.to_arrow())
 
 
 def test_outcomes_of_requests_are_the_same(pair: Pair) -> None:
     here, there = pair.local.release(), pair.remote.release("hq")
     same(list(here.request_many(KEYS).values()), list(there.request_many(KEYS).values()))
+    assert there.request_many(KEYS).to_arrow().equals(here.request_many(KEYS).to_arrow())
+    assert there.released()[0].to_arrow().equals(here.released()[0].to_arrow())
     kinds = {type(outcome) for outcome in there.request_many([*KEYS, "nobody"]).values()}
     assert kinds == {Released, Deferred, Refused}
     for key in (*KEYS[:3], "nobody"):
@@ -205,7 +212,7 @@ def test_rows_of_synthetic_tables_are_the_same(pair: Pair) -> None:
         assert other.to_pandas().equals(first.to_pandas())
     with pytest.raises(Unsupported, match="Only the service can draw"):
         there[0].draw(10)
-    with pytest.raises(Unsupported, match="made by a service"):
+    with pytest.raises(Unsupported, match="come from a service"):
         there.quality()
     jobs = [job for job in pair.remote.syntheses() if job.request["seed"] == 5]
     same(here, jobs[-1].tables())

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from support.towns import open_session
-from synthesize.margins import Margins
+from synthesize.margins import Independent, Margins
 
 from tidegate.synthesize.diary import Diary
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.model import Learnt, Progress, Rows
+from tidegate.synthesize.model import Progress, Rows
 
 PAUSE = 0.03
 
@@ -22,13 +20,11 @@ PAUSE = 0.03
 class Slow(Margins):
     """The same model, with a pause between any two numbers for a kill."""
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
-    ) -> Learnt:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Any, progress: Progress) -> Independent:
         def paused(stage: str, done: int, of: int) -> None:
             time.sleep(PAUSE)
 
-        return super().learn(facts, rows, diary, split=split, bits=bits, progress=paused)
+        return super().learn(facts, rows, diary, bits=bits, progress=paused)
 
 
 def synthesize_on(pipe: Any, folder: Path, number: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
+import warnings
 from dataclasses import replace
-from fractions import Fraction
+from decimal import Decimal as Number
 from typing import Any
 
 import numpy as np
@@ -16,25 +18,80 @@ from policy.strategies import categories, grids, integers
 from support.towns import ATTRIBUTES, policy
 
 from tidegate.errors import UnknownColumn, Unsupported
-from tidegate.policy import Category, Dataset, Follows, Grid, Integer, Key, Loss, Policy, Shape, Shapes
-from tidegate.synthesize.columns import column_of, columns_of, too_wide, values_of
+from tidegate.policy import (
+    Category,
+    Dataset,
+    Date,
+    Decimal,
+    Follows,
+    Grid,
+    Integer,
+    Key,
+    Loss,
+    Order,
+    Policy,
+    Shape,
+    Shapes,
+)
+from tidegate.synthesize.columns import column_of, columns_of, values_of
 
 
 def test_short_columns_have_a_cell_for_every_value() -> None:
-    for attribute in (Category(("b", "a")), Integer(17, 90, bins=(30,)), Integer(1, 512), Grid(0, 1, "0.01")):
-        assert column_of("x", attribute, Shape()).starts == tuple(range(attribute.size))
+    for attribute in (Category(("b", "a")), Integer(17, 90, bins=(30,)), Integer(1, 160), Grid(0, 1, "0.01")):
+        column = column_of("x", attribute, Shape())
+        assert column.starts == tuple(range(attribute.size))
+        assert not column.adaptive
     assert not column_of("x", Category(("b", "a")), Shape()).ordered
     assert column_of("x", Category(("b", "a")), Shape(ordered=True)).ordered
     assert not column_of("x", Grid(0, 1, "0.01"), Shape()).whole
+    names = Category(tuple(f"town {n}" for n in range(300)))
+    assert column_of("x", names, Shape()).starts == tuple(range(300))
 
 
-def test_wide_number_has_its_ends_as_atoms_and_150_equal_cells() -> None:
-    column = column_of("weight", Integer(0, 1_500_000), Shape())
+GOLDEN = (
+    *(0, 1, 2, 4, 6, 9, 13, 21, 32, 49, 62, 75, 115, 125, 178, 187, 250, 274, 312, 375, 422, 437, 500, 562, 625, 649),
+    *(687, 750, 812, 875, 937, 999),
+)
+
+
+def test_wide_numbers_and_dates_start_with_few_cells_and_are_adaptive() -> None:
+    days = Date(dt.date(2015, 1, 1), dt.date(2017, 9, 26))
+    for attribute in (Integer(1, 1_000), Grid(0, "99.9", "0.1"), days):
+        column = column_of("x", attribute, Shape())
+        assert (column.starts, column.adaptive, column.even) == (GOLDEN, True, True)
+    assert column_of("x", Integer(0, 160), Shape()).adaptive
+    assert column_of("x", Integer(0, 2**53 - 1), Shape()).starts[-1] == 2**53 - 1
+    atoms = column_of("x", Integer(0, 999), Shape(atoms=(500, 800), heaped=True))
+    assert atoms.starts == tuple(sorted({*GOLDEN, 501, 800, 801}))
+
+
+def test_declared_cells_edges_bins_and_scales_are_not_adaptive() -> None:
+    for shape in (Shape(cells=7), Shape(edges=(9,)), Shape("log")):
+        assert not column_of("x", Integer(0, 9_999), shape).adaptive
+    assert not column_of("x", Integer(0, 9_999, bins=(100,)), Shape()).adaptive
+
+
+def test_table_of_45_columns_needs_no_section_for_synthesis() -> None:
+    attributes = {f"x{n}": Integer(0, 10**6) for n in range(15)} | {f"d{n}": Grid(0, 9, "0.001") for n in range(15)}
+    attributes |= {f"c{n}": Category(("a", "b")) for n in range(15)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        columns = columns_of(Policy(Dataset("d"), attributes, None, Loss(1)))
+    assert len(columns.learnt) == 45
+    assert columns.says() == []
+    assert max(column.cells for column in columns.learnt) <= 33
+
+
+def test_models_before_forest_2_keep_their_public_cells() -> None:
+    """Stored tables are drawn from their diaries again, whose numbers belong to these cells."""
+    column = column_of("weight", Integer(0, 1_500_000), Shape(), adaptive=False)
     assert column.starts[:2] == (0, 1)
     assert column.starts[-1] == 1_500_000
     widths = np.diff(column.starts[2:-1])
     assert (len(column.starts), widths.min(), widths.max()) == (152, 10_000, 10_000)
     assert column.starts[2] == 10_000
+    assert not column.adaptive
+    assert column_of("x", Integer(1, 512), Shape(), adaptive=False).starts == tuple(range(512))
 
 
 def test_declared_bins_edges_cells_and_atoms_are_used() -> None:
@@ -132,13 +189,76 @@ def test_column_can_follow_integers_and_booleans() -> None:
     }
 
 
+def test_chain_of_computed_columns_is_attached_in_order() -> None:
+    attributes = {
+        "code": Integer(1, 9),
+        "total": Decimal("0", "200", "0.1"),
+        "region": Category(("north", "south")),
+        "town": Category(("Aby", "Berg"), "value"),
+        "drugs": Grid(0, 100, "0.5", missing="value"),
+        "visits": Integer(0, 50),
+        "double": Grid(0, 300, "0.1"),
+    }
+    shapes = Shapes(
+        follows={
+            "region": Follows("town", {"Aby": "north", "Berg": "south"}),
+            "code": Follows("region", {"north": 1, "south": 9}),
+        },
+        sums={"double": ("total", "code", "visits"), "total": ("drugs", "visits")},
+    )
+    columns = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes))
+    assert [column.name for column in columns.learnt] == ["town", "drugs", "visits"]
+    assert columns.names == tuple(attributes)
+    table = columns.to_arrow(np.array([[0, 3, 7], [1, 201, 50], [2, 200, 0]]))
+    assert table.to_pydict() == {
+        "code": [1, 9, None],
+        "total": [Number("8.5"), None, Number(100)],
+        "region": ["north", "south", None],
+        "town": ["Aby", "Berg", None],
+        "drugs": [1.5, None, 100.0],
+        "visits": [7, 50, 0],
+        "double": [16.5, None, None],
+    }
+    assert "code follows from region" in columns.says()
+    assert "total is the sum of drugs, visits" in columns.says()
+    alone = columns_of(columns.policy, ("total", "visits", "code"))
+    assert [column.name for column in alone.learnt] == ["code", "total", "visits"]
+
+
+def test_ordered_dates_in_months_are_ordered_by_day() -> None:
+    attributes: dict[str, Any] = {
+        name: Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31), "month") for name in ("first", "middle", "last")
+    }
+    shapes = Shapes(orders={"middle": Order("first"), "last": Order("middle", "clip")})
+    columns = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=shapes))
+    assert [column.name for column in columns.learnt] == ["first", "middle - first", "last - middle"]
+    assert "middle is first plus a learned gap" in columns.says()
+    table = columns.to_arrow(np.tile(np.array([4, 0, 0]), (2_000, 1)), seed=3)
+    first, middle, last = (table[name].to_pylist() for name in attributes)
+    assert all(a <= b <= c for a, b, c in zip(first, middle, last, strict=True))
+    assert {day.month for day in last} == {5}
+    assert len(set(first)) == 31
+
+
+def test_parts_of_a_long_table_have_their_own_numbers_and_days() -> None:
+    attributes = {"id": Key(), "month": Date(dt.date(2020, 1, 1), dt.date(2020, 12, 31), "month")}
+    columns = columns_of(Policy(Dataset("d"), attributes, None, Loss(1), synthesis=Shapes(fresh_keys=True)))
+    codes = np.zeros((200, 1), np.int64)
+    first, second = columns.to_arrow(codes, seed=1), columns.to_arrow(codes, seed=1, first=200)
+    assert second["id"].to_pylist() == list(range(201, 401))
+    assert first["month"] != second["month"]
+    assert first == columns.to_arrow(codes, seed=1)
+
+
 @given(st.one_of(integers(), grids(), categories()))
 def test_every_code_becomes_its_nearest_value(attribute: Any) -> None:
     codes = np.arange(min(attribute.size, 50))
     values = values_of(attribute, np.append(codes, attribute.size)).to_pylist()
     assert values[-1] is None
     if isinstance(attribute, Category):
-        assert values[:-1] == list(attribute.values)
+        others = {str: lambda: "(other)", int: lambda: max(attribute.listed) + 1, bool: lambda: None}
+        other = others[attribute.value_type]()
+        assert values[:-1] == [*attribute.listed, other][: attribute.size]
     else:
         assert values[:-1] == [float(attribute.value(int(code))) for code in codes]
 
@@ -148,14 +268,6 @@ def test_cells_start_at_0_and_increase(size: int, cells: int, scale: str, low: i
     column = column_of("x", Integer(low, low + size - 1), Shape(scale, cells))  # type: ignore[arg-type]
     assert column.starts[0] == 0  # Column itself refuses cells that do not rise
     assert len(column.starts) <= cells + 4
-
-
-def test_table_is_too_wide_only_if_all_columns_are_fine_grids_without_cells() -> None:
-    fine = {"x": Grid(0, 10, "0.000001"), "y": Grid(-1, 1, "0.0000001")}
-    assert too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1))))
-    assert not too_wide(columns_of(Policy(Dataset("d"), {**fine, "z": Integer(0, 5)}, None, Loss(1))))
-    cut = Shapes({"x": Shape(edges=(Fraction(5),))})
-    assert not too_wide(columns_of(Policy(Dataset("d"), fine, None, Loss(1), synthesis=cut)))
 
 
 def test_facts_contain_no_keys() -> None:

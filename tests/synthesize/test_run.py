@@ -4,33 +4,44 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
-from dataclasses import replace
+import traceback
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from ledger.charges import charges, verify_clean
 from support.towns import open_session, people, policy
-from synthesize.margins import Margins
+from synthesize.margins import BANNER, Independent, Margins
 
 from tidegate.accounting import Amount
+from tidegate.arrays import Ints
 from tidegate.errors import (
     BudgetExceeded,
     LedgerBroken,
+    LedgerNewer,
+    LedgerUnavailable,
     SourceUnreadable,
     StalePolicy,
     TidegateError,
-    TooManyCells,
     Unsupported,
 )
-from tidegate.policy import Dataset, EachPerson, Integer, Loss, Policy
+from tidegate.ledger.entry import FAILED
+from tidegate.noise import SeededBits
+from tidegate.policy import EachPerson, Identification
 from tidegate.session import Session
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize import checkpoint
+from tidegate.synthesize.diary import NOTHING, Diary
 from tidegate.synthesize.facts import Facts
+from tidegate.synthesize.learn import Learning, silent
 from tidegate.synthesize.model import Learnt, Progress, Rows
+from tidegate.synthesize.plan import plan_for
+from tidegate.synthesize.private_rows import NoRows
+from tidegate.synthesize.request import DEFAULT, resolve_request
+from tidegate.synthesize.run import _tables
 
 
 def spent(session: Session) -> Amount:
@@ -51,25 +62,12 @@ def test_repeated_request_returns_the_same_table_at_no_cost(tmp_path: Path) -> N
         assert len(charges(later.ledger)) == 1
 
 
-def test_copula_with_too_many_cells_is_refused_before_the_charge(tmp_path: Path) -> None:
-    attributes = {name: Integer(0, 15_000, bins=tuple(range(1, 15_001))) for name in ("here", "there")}
-    wide = Policy(Dataset("people", rows=3), attributes, None, Loss(5))
-    table = pa.table({name: pa.array([1, 2, 3]) for name in attributes})
-    with Session(wide, table=table, folder=tmp_path) as session:
-        for _ in range(2):
-            with pytest.raises(TooManyCells, match=r"225,030,001 cells"):
-                session.synthesize(epsilon=1, model="copula")
-        with pytest.raises(TooManyCells):
-            session.preview_synthesis(epsilon=1, model="copula")
-        assert not spent(session)
-
-
 def test_synthesis_that_cannot_be_compiled_is_refused_before_the_charge(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
         column = next(name for name, attribute in session.policy.attributes.items() if attribute.countable)
         session.table._source = session.table._source.rename(other=column)  # it changed since it was opened
         with pytest.raises(TidegateError):
-            session.synthesize(epsilon=1, model="copula")
+            session.synthesize(epsilon=1, model=Margins())
         assert not spent(session)
 
 
@@ -143,13 +141,81 @@ class Overdraws(Margins):
     name = "overdraws/1"
 
     def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
-        diary.step("all", diary.epsilon, lambda: rows.margin(facts.columns[0]))
-        return super().learn(facts, rows, diary, **options)
+        fitted = super().learn(facts, rows, diary, **options)
+        measured.append("all")
+        diary.step("all", Fraction(1), lambda: measured.append("more") or rows.margin(facts.columns[0]))  # type: ignore[func-returns-value]
+        return fitted
+
+
+measured: list[str] = []
 
 
 def test_model_cannot_spend_more_than_the_charge(tmp_path: Path) -> None:
-    with open_session(tmp_path) as session, pytest.raises(ValueError, match="more than the diary"):
-        session.synthesize(epsilon=1, model=Overdraws())
+    measured.clear()
+    with open_session(tmp_path) as session:
+        with pytest.raises(SourceUnreadable):
+            session.synthesize(epsilon=1, model=Overdraws())
+        assert measured == ["all"], "the filter stops before the number is measured"
+
+
+SECRET = 31337
+
+
+class Fails(Margins):
+    """A model whose failure depends on a row."""
+
+    name = "fails/1"
+
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
+        super().learn(facts, rows, diary, **options)
+        raise RuntimeError(f"the third row has {SECRET}")
+
+
+def test_failure_after_the_charge_is_recorded_with_a_constant_message(tmp_path: Path) -> None:
+    with open_session(tmp_path) as session:
+        for _ in range(2):
+            with pytest.raises(SourceUnreadable, match="the charge stands") as failed:
+                session.synthesize(epsilon=1, model=Fails())
+            shown = "".join(traceback.format_exception(failed.value))
+            assert str(SECRET) not in shown
+            assert failed.value.__context__ is None
+        assert str(spent(session)) == "1", "the repetition costs nothing"
+        failures = [entry for entry in session.ledger.entries() if entry.kind == FAILED]
+        assert len(failures) == 2
+        assert str(SECRET) not in "".join(entry.body for entry in session.ledger.entries())
+
+
+def test_full_disk_is_reported_as_it_is_and_the_run_continues_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[bytes] = []
+
+    def full(file: int, line: bytes) -> int:
+        lines.append(line)
+        if len(lines) > 3:
+            raise OSError(28, "No space left on device")
+        return write(file, line)
+
+    write = checkpoint.os.write
+    with open_session(tmp_path) as session:
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint.os, "write", full)
+            with pytest.raises(LedgerUnavailable, match="cannot be written completely"):
+                session.synthesize(epsilon=1, model=Margins())
+        tables = session.synthesize(epsilon=1, model=Margins())
+        assert (str(tables.cost), str(spent(session))) == ("0", "1")
+        written = [json.loads(line)["value"] for line in lines[1:3]]
+        assert [step.value.tolist() for step in tables[0].steps[:2]] == written
+        assert not [entry for entry in session.ledger.entries() if entry.kind == FAILED]
+
+
+def test_unwritable_folder_of_diaries_charges_nothing(tmp_path: Path) -> None:
+    with open_session(tmp_path) as session:
+        assert not spent(session)  # opens the ledger
+        (tmp_path / "people.ledger.diaries").write_text("a file in the way")
+        with pytest.raises(LedgerUnavailable, match="Nothing was charged"):
+            session.synthesize(epsilon=1, model=Margins())
+        assert not charges(session.ledger)
 
 
 BAD_TABLES = {
@@ -178,10 +244,10 @@ def odd_tables() -> dict[str, pa.Table]:
 
 
 @pytest.mark.parametrize("case", odd_tables())
-@pytest.mark.parametrize("model", ["margins", "forest"])
-def test_unusual_columns_still_give_a_table(tmp_path: Path, case: str, model: str) -> None:
+@pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])
+def test_unusual_columns_still_give_a_table(tmp_path: Path, case: str, model: Any) -> None:
     with open_session(tmp_path, odd_tables()[case], rows=None) as session:
-        tables = session.synthesize(epsilon=2, model=Margins() if model == "margins" else model)
+        tables = session.synthesize(epsilon=2, model=model)
         assert len(tables[0].to_arrow()) == 400
 
 
@@ -192,11 +258,25 @@ def test_unreadable_source_charges_nothing(tmp_path: Path) -> None:
         assert not spent(session)
 
 
-def test_impossible_split_charges_nothing(tmp_path: Path) -> None:
+def test_loss_that_the_model_refuses_charges_nothing(tmp_path: Path) -> None:
+    class Refuses(Margins):
+        def stages(self, facts: Facts, *, limit: Any) -> Any:
+            raise Unsupported("This loss is too small.")
+
     with open_session(tmp_path) as session:
-        with pytest.raises(Unsupported, match="is not possible"):
-            session.synthesize(epsilon=1, split={"nonsense": "0.5"})
-        assert not spent(session)
+        with pytest.raises(Unsupported, match="too small"):
+            session.synthesize(epsilon=1, model=Refuses())
+        assert not charges(session.ledger)
+
+
+def test_old_model_never_charges(tmp_path: Path) -> None:
+    with open_session(tmp_path) as session:
+        for key in ("", "a key"):
+            with pytest.raises(Unsupported, match='no such table of "forest/1"') as refused:
+                session.synthesize(epsilon=1, model="forest/1", key=key)
+        assert 'use "forest/2"' in refused.value.do
+        assert not session.preview_synthesis(epsilon=1, model="forest/1").cost
+        assert not charges(session.ledger)
 
 
 # ---- persons
@@ -252,14 +332,12 @@ class Stops(Margins):
     def __init__(self, before: int) -> None:
         self.before = before
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Any, progress: Progress
-    ) -> Learnt:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Any, progress: Progress) -> Independent:
         def stop_midway(stage: str, done: int, of: int) -> None:
             if done == self.before:
                 raise KeyboardInterrupt
 
-        return super().learn(facts, rows, diary, split=split, bits=bits, progress=stop_midway)
+        return super().learn(facts, rows, diary, bits=bits, progress=stop_midway)
 
 
 def diary_file(folder: Path) -> Path:
@@ -306,22 +384,71 @@ def test_resumed_run_refuses_a_changed_table(tmp_path: Path) -> None:
         session.synthesize(epsilon=1, model=Margins())
 
 
+class Cells(Margins):
+    """A model that is stored by its diary alone, as forest/1 was."""
+
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
+        return OnlyDraws(super().learn(facts, rows, diary, **options))
+
+
+@dataclass(frozen=True)
+class OnlyDraws:
+    fitted: Independent
+
+    def draw(self, rows: int, *, seed: int) -> Ints:
+        return self.fitted.draw(rows, seed=seed)
+
+
 def test_stored_diary_of_another_model_is_refused(tmp_path: Path) -> None:
-    class Other(Margins):
+    class Other(Cells):
         def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
             return super().learn(replace(facts, columns=facts.columns[::-1]), rows, diary, **options)
 
-    class Longer(Margins):
+    class Longer(Cells):
         def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Learnt:
             model = super().learn(facts, rows, diary, **options)
             diary.step("more", Fraction(0), lambda: rows.margin(facts.columns[0]))
             return model
 
     with open_session(tmp_path) as session:
-        session.synthesize(epsilon=1, model=Margins())
+        drawn = session.synthesize(epsilon=1, model=Cells())[0].to_arrow()
+        assert session.synthesize(epsilon=1, model=Cells())[0].to_arrow() == drawn
         for model in (Other(), Longer()):
             with pytest.raises(LedgerBroken, match="stored diary"):
                 session.synthesize(epsilon=1, model=model)[0].to_arrow()
+
+
+def test_record_of_an_earlier_version_is_rebuilt_from_its_diary(tmp_path: Path) -> None:
+    """The form in which forest/1 was stored: a list of steps for each table."""
+    with open_session(tmp_path) as session:
+        new = session.synthesize(epsilon=1, model=Cells())
+        steps = [step.to_dict() for step in new[0].steps]
+        old = {"model": "margins/1", "rows": 400, "tables": [steps]}
+        again = _tables(new.plan, old, new.charge, lambda: session.table)
+        assert again[0].to_arrow() == new[0].to_arrow()
+        assert (again.summary, again.banner) == ((), "")
+        with pytest.raises(Unsupported, match="cannot be saved"):
+            again.save(tmp_path / "model")
+
+
+def test_stored_model_is_drawn_without_learning_again(tmp_path: Path) -> None:
+    """A later version whose learning changed draws the same rows: nothing of a stored table is computed again."""
+
+    class Later(Margins):
+        def learn(self, facts: Facts, rows: Rows, diary: Diary, **options: Any) -> Independent:
+            raise AssertionError("learned again")
+
+    with open_session(tmp_path) as session:
+        first = session.synthesize(epsilon=1, model=Margins())[0].to_arrow()
+        assert session.synthesize(epsilon=1, model=Later())[0].to_arrow() == first
+
+
+def test_record_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    with open_session(tmp_path) as session:
+        tables = session.synthesize(epsilon=1, model=Margins())
+        newer = {"model": "margins/1", "rows": 400, "tables": [[]], "fitted": [{"version": 2, "rows": 9, "model": {}}]}
+        with pytest.raises(LedgerNewer, match="newer version"):
+            _tables(tables.plan, newer, tables.charge, lambda: session.table)
 
 
 def test_concurrent_requests_get_the_same_table_for_one_charge(tmp_path: Path) -> None:
@@ -368,10 +495,13 @@ def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> No
     with open_session(tmp_path) as session:
         tables = session.synthesize(epsilon="0.5", tables=2, model=Margins(), user="ana")
         text = str(tables)
+        assert text.startswith(f"{BANNER}\n"), "the warning about the budget comes first"
         assert "2 synthetic tables of 400 rows and 5 columns by margins/1 (passed by the caller)" in text
         assert "loses at most epsilon 0.5 about one row, and all 2 tables together at most epsilon 1" in text
         assert "cost 1, 3 remaining" in text
         assert tables.to_dict()["rows"] == [400, 400]
+        assert [summary["banner"] for summary in tables.to_dict()["summary"]] == [BANNER] * 2
+        assert tables.summary[0].spent.pure == Fraction(1, 2)
         assert "<table>" in tables._repr_html_()
         lines = [line for _, line in explain_entries(session.ledger.entries())]
         assert lines[2].startswith(
@@ -381,64 +511,93 @@ def test_result_states_the_promise_the_shares_and_the_cost(tmp_path: Path) -> No
 
 def test_quality_compares_with_the_original(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
-        quality = session.synthesize(epsilon=4, model=Margins()).quality(shuffles=2)
+        quality = session.synthesize(epsilon=4, model=Margins()).quality()
     assert quality.rows == 400
     assert "town" in quality.columns
 
 
 def test_other_model_settings_are_another_question() -> None:
-    from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
-    from tidegate.synthesize.plan import plan_for
-    from tidegate.synthesize.request import resolve_request
+    @dataclass(frozen=True)
+    class Coarse(Margins):
+        cells: int = 5
 
     def question_of(model: object) -> dict[str, object]:
         return plan_for(resolve_request(policy(), epsilon=1, model=model), policy()).question()
 
-    assert question_of(Sequential()) == question_of("sequential")
-    assert question_of(Sequential(seed=7)) != question_of("sequential")
-    assert question_of(Sequential(seed=7)) == question_of(Sequential(seed=7))
+    assert question_of(Coarse()) == question_of(Margins())
+    assert question_of(Coarse(7)) == question_of(Coarse(7)) != question_of(Coarse())
 
 
 def test_too_small_epsilon_is_refused_and_nothing_charged(tmp_path: Path) -> None:
     with open_session(tmp_path) as session:
-        for model in ("forest", "sequential", "copula"):
-            with pytest.raises(Unsupported, match="too small to learn a table"):
-                session.synthesize(epsilon="1e-7", model=model)
+        with pytest.raises(Unsupported, match="too small to learn a table"):
+            session.synthesize(epsilon="1e-7", model=Margins())
         assert not spent(session)
 
 
-FEW = {"columns": ("pay", "zip")}
-MODELS = {
-    "forest/1": FEW,
-    "sequential/1": FEW,
-    "copula/1": FEW,
-    "bppd/1": FEW,
-    "smooth-histogram/1": {"columns": ("pay", "town")},
-}
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model: str) -> None:
+@pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])
+def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model: Any) -> None:
     """With an epsilon of 0.02 for 4 rows the noise is some thousands of rows. The probability that none of 20 tables has the
     smallest number of rows is below 1e-6.
     """
     with open_session(tmp_path, people(4), unit=EachPerson("person", 2), rows=None) as session:
-        tables = session.synthesize(epsilon="0.02", tables=20, model=model, **MODELS[model])
+        tables = session.synthesize(epsilon="0.02", tables=20, model=model)
         assert len(tables) == 20
         assert min(table.rows for table in tables) == 2
         assert all(len(table.draw(5).to_arrow()) == 5 for table in list(tables)[:3])
         assert len(charges(session.ledger)) == 1
 
 
-def test_too_few_rows_for_sums_are_refused_before_the_charge(tmp_path: Path) -> None:
-    with open_session(tmp_path, people(4), rows=4) as session:
-        with pytest.raises(Unsupported, match="need at least 5 rows; there are 4"):
-            session.synthesize(epsilon="1", model="bppd/1", **FEW)
-        assert not charges(session.ledger)
+# ---- z
 
 
-def test_share_for_spikes_is_allowed_if_the_table_turns_out_small(tmp_path: Path) -> None:
-    with open_session(tmp_path, people(4), unit=EachPerson("person", 2), rows=100_000) as session:
-        options = {"epsilon": "4", "model": "forest/1", "columns": ("pay", "gain"), "split": {"spikes": "0.1"}}
-        assert "spikes" in [stage.name for stage in session.preview_synthesis(**options).stages]
-        assert session.synthesize(**options)[0].rows < 1_000
+def average_session(folder: Path, **changes: Any) -> Session:
+    promise = Identification("0.1", protect=("age",), guarantee="average")
+    return Session(replace(policy(rho="0.1", **changes), identification=promise), table=people(), folder=folder)
+
+
+@pytest.mark.parametrize("options", [{"z": "0.02"}, {"rho": "0.05"}, {"share": "0.5"}, {"epsilon": 1, "delta": "1e-5"}])
+@pytest.mark.parametrize("unit", [None, EachPerson("person", 2)])
+@pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])
+def test_z_run_is_charged_stored_and_drawn_again(
+    tmp_path: Path, options: dict[str, Any], unit: Any, model: Any
+) -> None:
+    with average_session(tmp_path, unit=unit, rows=None if unit else 400) as session:
+        tables = session.synthesize(**options, model=model)
+        total = sum((step.loss for step in tables[0].steps), NOTHING)
+        price = tables.charge.price
+        assert total.z <= price.z.value
+        assert total.zcdp <= price.zcdp.value
+        assert price.pure is None
+        assert tables.cost == price.z == session.account.spent
+        again = session.synthesize(**options, model=model)
+        assert (str(again.cost), again[0].to_arrow()) == ("0", tables[0].to_arrow())
+        assert (tables[0].steps[0].name == "size") == (unit is not None)
+        assert verify_clean(session.ledger).holds
+
+
+def test_promise_of_a_z_run_states_identification_and_epsilon_at_delta(tmp_path: Path) -> None:
+    with average_session(tmp_path) as session:
+        preview = session.preview_synthesis(epsilon=1, delta="1e-5", tables=2, model=Margins())
+        tables = session.synthesize(epsilon=1, delta="1e-5", tables=2, model=Margins())
+    assert "loses at most Z 0.0153 (epsilon 1 at delta = 1e-05) about one row" in tables.promise
+    assert "all 2 tables together at most Z 0.0306 (epsilon 1.46 at delta = 1e-05)" in tables.promise
+    assert "for age at most 0.027" in tables.promise
+    assert "(the policy allows 0.1)" in tables.promise
+    assert tables.promise in str(preview)
+    described = tables.to_dict()
+    assert described["epsilon"] is None
+    assert Fraction(described["zcdp"]) == 2 * Fraction(described["z"])
+    assert described["delta"] == "1/100000"
+
+
+def test_noise_of_a_private_number_of_rows_has_the_variance_of_its_price(tmp_path: Path) -> None:
+    """Empirical variance of 4,000 draws within 12% of sigma**2 = reach**2 / (8 z): about 5 standard errors, so that a false
+    alarm has a probability below 1e-6; half or twice the variance is found.
+    """
+    with average_session(tmp_path, unit=EachPerson("person", 2), rows=None) as session:
+        plan = plan_for(resolve_request(session.policy, z="0.01", model=Margins()), session.policy)
+        learning = Learning(plan, NoRows(), lambda: 400, None, SeededBits(7), silent)
+        sizes = np.array([int(learning._noisy_size()[0]) for _ in range(4_000)])
+    assert np.var(sizes) == pytest.approx(float(4 / (8 * plan.size_loss.z)), rel=0.12)
+    assert plan.size_loss.zcdp == 4 * plan.size_loss.z

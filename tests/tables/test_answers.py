@@ -44,7 +44,10 @@ def test_every_engine_gives_the_same_answers(on_engine: Callable[[Policy], Table
             loss=RequestedLoss(Fraction(10**11)),
             bits=SeededBits(1),
         )
-        for name, source in (("engine", lambda: on_engine(policy)), ("twin", lambda: ReferenceTable(policy, rows())))
+        for name, source in (
+            ("engine", lambda _: on_engine(policy)),
+            ("twin", lambda _: ReferenceTable(policy, rows())),
+        )
     ]
     for here, there in zip(*answers, strict=True):
         assert here.values.tolist() == there.values.tolist()

@@ -64,5 +64,4 @@ def spark_columns() -> list[Any]:
 @pytest.mark.spark
 @pytest.mark.parametrize("column", spark_columns(), ids=titles)
 def test_spark_columns_keep_the_contract(column: HostileColumn, spark: Any, tmp_path: Path) -> None:
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     check_hostile_columns([column], InSpark(spark, tmp_path), name="Spark", neighbors=1).refuse()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,7 @@ def write(folder: Path, text: str) -> Path:
     return folder / "people.csv"
 
 
-BAD_CSV = {
-    "a row too short": f"person,age,town\np1,30,Aby\np2,{SECRET}\n",
-    "a row too long": f"person,age,town\np1,30,Aby\np2,31,Berg,{SECRET}\n",
-    "a word where a number belongs": f"person,age,town\np1,30,Aby\np2,{SECRET},Berg\n",
-    "a late word where a number belongs": "person,age,town\n" + "p1,30,Aby\n" * 50_000 + f"p2,{SECRET},Berg\n",
+BAD_HEADERS = {
     "no header": "",
     "an unnamed column": "person,,town\n",
     "a column named twice": "person,age,age\n",
@@ -83,18 +80,13 @@ BAD_CSV = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_CSV)
-def test_malformed_csv_is_refused_without_quoting_it(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", BAD_HEADERS)
+def test_malformed_header_is_refused_without_quoting_a_row(case: str, tmp_path: Path) -> None:
     with pytest.raises(SourceUnreadable) as raised:
-        open_table(PLAIN, write(tmp_path, BAD_CSV[case]))
+        open_table(PLAIN, write(tmp_path, BAD_HEADERS[case]))
     everything = "".join(traceback.format_exception(raised.value)) + repr(raised.value.__dict__)
     assert SECRET not in everything
     assert raised.value.__context__ is None
-
-
-def test_malformed_row_is_reported_by_line(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreadable, match="line 3"):
-        open_table(PLAIN, write(tmp_path, BAD_CSV["a word where a number belongs"]))
 
 
 MISSING = {
@@ -129,7 +121,7 @@ def test_policy_without_a_source_is_reported() -> None:
 
 
 TYPES = {
-    "text for a number": {"age": ["30"]},
+    "a date for a number": {"age": [date(2024, 1, 1)]},
     "a number for text": {"town": [7]},
     "truth for a number": {"age": [True]},
     "a time for a key": {"person": [pa.scalar(0, pa.timestamp("s"))]},

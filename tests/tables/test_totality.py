@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import random
 import traceback
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal as Digits
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +15,34 @@ import ibis
 import pyarrow as pa
 import pytest
 from support.databases import create_database
-from tables.hostile import DUCKDB, in_duckdb
+from tables.hostile import (
+    DAYS,
+    DUCKDB,
+    HOURS,
+    MONTHS,
+    OLD_WALL,
+    PRICES,
+    SHORT,
+    SOME_DAYS,
+    SQLITE,
+    WALL,
+    in_duckdb,
+    in_sqlite,
+)
 
 from tidegate.answer import count, mean
 from tidegate.errors import SourceUnreadable, TableError, TidegateError, Unsupported
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Integer, Key, Loss, Numeric, Policy
 from tidegate.policy.predicates import col
 from tidegate.session import Session
-from tidegate.tables import Axis, boundary, codes, open_table
+from tidegate.tables import Axis, boundaries, boundary, codes, open_table, positions
+from tidegate.tables.inspection import inspect
 from tidegate.testing import check_hostile_columns
-from tidegate.testing.columns import HostileColumn, hostile_rows
+from tidegate.testing.columns import HostileColumn, HostileRow, hostile_rows
 
 SECRET = 18446744073709550001
 SEX = Category(("female", "male"), "value")
+MONTHS_OR_MISSING = replace(MONTHS, outside="missing")
 
 
 def collated_table(collation: str, spellings: list[str]) -> Any:
@@ -172,7 +191,7 @@ def test_engine_without_a_boundary_is_refused() -> None:
         columns = ("sex",)
 
     with pytest.raises(SourceUnreadable, match="cannot be opened"):
-        boundary.boundary_of(Elsewhere(), "mysql")
+        boundaries.boundary_of(Elsewhere(), "mysql")
 
 
 def test_postgres_encoding_that_does_not_convert_is_refused(postgres_server: Any) -> None:
@@ -238,13 +257,106 @@ def test_matching_labels_without_their_case_is_detected(monkeypatch: pytest.Monk
     assert not check_hostile_columns(columns[:1], in_duckdb, neighbors=1).holds
 
 
+def broken_columns(listed: list[HostileColumn], load: Any) -> set[str]:
+    """Return the columns whose contract is broken, by their type."""
+    return {column.kind for column in listed if not check_hostile_columns([column], load, neighbors=1).holds}
+
+
+def test_parsing_text_as_bytes_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: DuckDB reads escapes in CAST(text AS BLOB), and fails for a letter with an accent."""
+    monkeypatch.setattr(boundary.Boundary, "encoded", lambda self, text: text.cast("binary"))
+    columns = [column for column in DUCKDB if column.kind == "VARCHAR" and column.attribute.size == 10]
+    assert broken_columns(columns[:1], in_duckdb) == {"VARCHAR"}
+
+
+def test_grouping_by_raw_text_is_detected_in_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: a column keeps its collation."""
+    monkeypatch.setattr(boundaries.SQLiteBoundary, "_column", lambda self, column, attribute: column)
+    columns = [column for column in SQLITE if column.kind == "TEXT COLLATE NOCASE" and column.attribute == SHORT]
+    assert broken_columns(columns, in_sqlite) == {"TEXT COLLATE NOCASE"}
+
+
+def test_days_in_the_time_zone_of_the_session_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: an instant becomes a date as the session's clock shows it."""
+    monkeypatch.setattr(boundary.Boundary, "seconds", lambda self, time: self.days(time.cast("date")) * 86_400)
+    columns = [column for column in DUCKDB if column.kind == "TIMESTAMPTZ" and column.attribute == DAYS]
+    assert broken_columns(columns, in_duckdb) == {"TIMESTAMPTZ"}
+
+
+def test_dates_converted_before_they_are_clamped_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: an infinite date has no number of days."""
+    monkeypatch.setattr(boundary, "clamp", lambda column, lowest, highest: column)
+    columns = [
+        column for column in DUCKDB if column.kind in ("DATE", "TIMESTAMP") and column.attribute in (MONTHS, OLD_WALL)
+    ]
+    assert broken_columns(columns, in_duckdb) == {"DATE", "TIMESTAMP"}
+
+
+def test_decimals_rounded_in_floating_point_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: 4.975 is below itself in floating point, and 0.0249999999 is rounded twice."""
+    monkeypatch.setattr(positions, "_decimal_code", positions.nearest_code)
+    columns = [column for column in DUCKDB if column.kind == "DECIMAL(38,10)"]
+    assert broken_columns(columns, in_duckdb) == {"DECIMAL(38,10)"}
+
+
+def test_dates_that_an_engine_completes_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A planted fault: SQLite takes February 30 for March 1, and a pattern without an end takes more."""
+    monkeypatch.setattr(boundaries.SQLiteBoundary, "has_shape", lambda self, text, shapes: text.length() >= 8)
+    columns = [column for column in SQLITE if column.kind == "DATE" and column.attribute == SOME_DAYS]
+    assert broken_columns(columns[:1], in_sqlite) == {"DATE"}
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMPTZ", "DECIMAL(38,10)", "VARCHAR"])
+def test_one_random_row_changes_counts_by_at_most_two(kind: str) -> None:
+    """Random tables that differ in one row; each is one group of rows of a single table."""
+    draw = random.Random(kind)
+    for column in [column for column in DUCKDB if column.kind == kind and not isinstance(column.attribute, Key)]:
+        tables = []
+        for _ in range(6):
+            here = draw.choices(column.values, k=20)
+            there = [*here[:-1], draw.choice(column.values)]
+            tables += [here, there]
+        rows = [HostileRow(n, "p", 0, *value) for n, values in enumerate(tables) for value in values]
+        policy = Policy(Dataset("people"), {"world": Integer(0, 11), "x": column.attribute})
+        counts = open_table(policy, in_duckdb(column, rows)).count(["world", "x"])
+        assert int(counts.sum()) > 0
+        assert all(abs(counts[n] - counts[n + 1]).sum() <= 2 for n in range(0, 12, 2)), column.title
+
+
+def test_time_zone_must_fit_the_column() -> None:
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE people (instant TIMESTAMPTZ, clock TIMESTAMP, price DECIMAL(9, 2))")
+    source = connection.table("people")
+    for name, attribute in {"instant": WALL, "clock": HOURS, "price": DAYS}.items():
+        with pytest.raises(SourceUnreadable, match="is declared as"):
+            open_table(Policy(Dataset("people"), {name: attribute}), source)
+
+
+def test_records_and_figures_of_the_owner_are_on_the_grid() -> None:
+    rows = {
+        "person": ["ann", "bob", "eve"],
+        "born": [date(2016, 2, 29), date(1900, 1, 1), None],
+        "price": pa.array([Digits("4.976"), Digits("0.024"), None], pa.decimal128(9, 3)),
+    }
+    policy = Policy(Dataset("people"), {"person": Key(), "born": MONTHS_OR_MISSING, "price": PRICES})
+    people = open_table(policy, pa.table(rows))
+    assert people.records(["ann", "bob"], ["born", "price"]).columns == {
+        "ann": {"born": date(2016, 2, 1), "price": 5},
+        "bob": {"born": None, "price": 0},
+    }
+    prices = [row["price"] for batch in people.batches(["price"]) for row in batch.to_pylist()]
+    assert prices == [pytest.approx(4.95 + 0.05), pytest.approx(0), None]
+    born = next(column for column in inspect(people).columns if column.name == "born")
+    assert (born.missing, born.outside) == (1, {"outside": 1})
+
+
 def test_no_raw_group_leaves_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     fetched: list[Any] = []
     places = Axis.cells_of
 
-    def watch(axis: Axis, column: Any) -> Any:
+    def watch(axis: Axis, column: Any, **options: Any) -> Any:
         fetched.append(column)
-        return places(axis, column)
+        return places(axis, column, **options)
 
     monkeypatch.setattr(Axis, "cells_of", watch)
     unlisted = pa.table({"sex": [f"unlisted {n}" for n in range(500)]})

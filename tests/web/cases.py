@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import random
@@ -14,8 +15,20 @@ from tidegate.accounting.respondent import respondent_loss
 from tidegate.collect.client import Client
 from tidegate.errors import TidegateError
 from tidegate.operators.exact_draws import SeededBytes
-from tidegate.policy import Category, Collection, Grid, Integer, Question
-from tidegate.policy.attributes import Items
+from tidegate.policy import (
+    Boolean,
+    Category,
+    Collection,
+    Date,
+    Decimal,
+    Grid,
+    Integer,
+    Items,
+    Moment,
+    Question,
+    Time,
+    Timestamp,
+)
 
 NUMBERS, ANY = (
     ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave"],
@@ -28,7 +41,8 @@ def integer(chance: random.Random) -> Integer:
     low = chance.choice([0, 16, -40, 999_990, -(10**9)])
     high = low + chance.choice([1, 2, 9, 44, 45, 120])
     cuts = sorted(chance.sample(range(low + 1, high + 1), min(high - low, chance.choice([0, 0, 0, 1, 3]))))
-    return Integer(low, high, tuple(cuts), chance.choice(["dropped", "value", "lowest"]))
+    outside = chance.choice(["clamp", "clamp", "missing"])
+    return Integer(low, high, tuple(cuts), chance.choice(["dropped", "value", "lowest"]), outside)
 
 
 def grid(chance: random.Random) -> Grid:
@@ -39,15 +53,42 @@ def grid(chance: random.Random) -> Grid:
     return Grid(low, low + step * chance.choice([1, 20, 63]), step, (), chance.choice(["dropped", "lowest"]))
 
 
+def decimal(chance: random.Random) -> Decimal:
+    low, step = Fraction(chance.randint(-999, 999), 100), Fraction(chance.choice(["0.01", "0.25"]))
+    return Decimal(low, low + step * chance.choice([4, 63]), step, (), "dropped", chance.choice(["clamp", "missing"]))
+
+
+def moment(chance: random.Random) -> Moment:
+    """Dates, points in time and times of day, over a change of summer time or the end of a year."""
+    missing = chance.choice(["dropped", "lowest"])
+    outside = chance.choice(["missing", "clamp"])
+    first = chance.choice([dt.date(1999, 12, 30), dt.date(2024, 2, 27), dt.date(2024, 10, 26), dt.date(1, 1, 1)])
+    kind = chance.choice(["date", "timestamp", "time"])
+    if kind == "date":
+        grid = chance.choice(["day", "week", "month", "quarter", "year"])
+        days = 800 if grid in ("quarter", "year") else chance.choice([40, 800])
+        return Date(first, first + dt.timedelta(days), grid, missing, outside)
+    grid = chance.choice(["15-minutes", "30-minutes", "hour"])
+    if kind == "time":
+        return Time(dt.time(chance.randint(0, 12)), dt.time(chance.randint(14, 23), 59), grid, missing, outside)
+    zone = chance.choice(["", "", "Europe/Paris", "America/New_York"]) if first.year > 1 else ""
+    return Timestamp(first, first + dt.timedelta(chance.choice([0, 3])), grid, zone, missing, outside)
+
+
 def category(chance: random.Random) -> Category:
+    if chance.random() < 0.2:
+        return Boolean(chance.choice(["dropped", "value"]))
     values: list[Any] = chance.choice([WORDS, list(range(-3, 9)), [True, False]])
     count = chance.randint(2, len(values))
-    return Category(tuple(chance.sample(values, count)), chance.choice(["dropped", "value"]))
+    outside = chance.choice(["missing", "missing", "other"])
+    file = chance.choice([(), ("towns.csv", "town", "a" * 64)])
+    return Category(tuple(chance.sample(values, count)), chance.choice(["dropped", "value"]), outside, *file)
 
 
 def single(chance: random.Random, *, fresh: bool) -> Question:
     operator = chance.choice(["randomized-response", "unary"] if fresh else [*NUMBERS, *ANY])
-    universe = chance.choice([integer, grid] if operator in NUMBERS else [integer, grid, category])(chance)
+    numbers = [integer, grid, decimal, moment]
+    universe = chance.choice(numbers if operator in NUMBERS else [*numbers, category])(chance)
     question = Question("it", universe, "randomized-response", epsilon=1)  # for its size and step
     if operator in ("uniform-noise", "gaussian-noise"):
         units = "half_width" if operator == "uniform-noise" else "sigma"
@@ -97,6 +138,8 @@ def value_of(question: Question, chance: random.Random) -> Any:
         words = universe.vocabulary
         items = chance.sample(words, min(len(words), chance.choice([0, 1, 1, 2, 3, 6])))
         return chance.choice([items, items, items, items, [*items, "no such item"], items + items[:1], "item 0", None])
+    if isinstance(universe, Moment):
+        return moment_of(universe, chance)
     value = universe.low + universe.width * Fraction(chance.randint(-8, 8 * int(universe.size) + 8), 8)  # type: ignore[attr-defined]
     near: list[Callable[[], Any]] = [
         lambda: float(value),
@@ -123,6 +166,24 @@ def value_of(question: Question, chance: random.Random) -> Any:
         "inf",
     ]
     return chance.choice(near)() if chance.random() < 0.8 else chance.choice(strange)
+
+
+def moment_of(universe: Moment, chance: random.Random) -> Any:
+    """Return a date or time as text, mostly inside the range; the last ones are not valid."""
+    if chance.random() < 0.3:
+        strange = ["", None, "2024-02-30", "2024-1-1", "20240101", "now", "2024-10-27T02:30:00.5", "2024-10-27 02:30"]
+        strange += [
+            "2024-03-31T02:30",
+            "2024-10-27T02:30+02:00",
+            "24:00",
+            "12:60",
+            "23:59:59.999999",
+            "0000-01-01",
+            True,
+        ]
+        return chance.choice([*strange, 17, "0001-01-01", "9999-12-31", " 2024-03-01 ", "2024-03-01T00:00Z", "08:15"])
+    value = universe.shown(Fraction(chance.randint(-8, 8 * universe.size + 8), 8))
+    return value.isoformat()
 
 
 def case(number: object) -> tuple[Collection, list[dict[str, Any]]]:

@@ -49,6 +49,16 @@ export async function keys(base, asked) {
   return asked.map(({ holder, question }) => questionKey(holder, readQuestion(question, "question")));
 }
 
+/** The code of each value, -1 where it is refused, and the text of each code from `first` to `last`. */
+export async function codes(base, question, values, first, last) {
+  const { readQuestion, codeOf, wordsOf } = await load(base, "question.js", "coding.js");
+  const asked = readQuestion(question, "question");
+  const coded = [];
+  for (const value of values) coded.push(await said(async () => codeOf(asked, value)));
+  const words = Array.from({ length: last - first + 1 }, (_, place) => wordsOf(asked, first + place));
+  return { codes: coded.map((code) => (typeof code === "number" ? code : -1)), words, says: asked.universe.says };
+}
+
 async function said(work) {
   try {
     return await work();

@@ -3,6 +3,7 @@ confirmed report is called received."""
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
+from support.browser import open_tab
 from support.form_service import Fault, FormService
 
+from tidegate.collect.encoding import code_of
 from tidegate.collect.explain import read_aloud
-from tidegate.policy import Category, Collection, Integer, Question
+from tidegate.policy import Boolean, Category, Collection, Date, Decimal, Integer, Question, Time, Timestamp
 from tidegate.policy.attributes import Items
 from tidegate.policy.collection import operator_for
 
@@ -109,6 +112,57 @@ def test_no_request_contains_a_true_value(form: Page, service: FormService) -> N
     [report] = json.loads(shown)["reports"]
     assert set(report) == {"collection", "fingerprint", "version", "answers", "id"}
     assert set(report["answers"]) == set(SURVEY.questions)
+
+
+VISIT = Collection(
+    "visit",
+    {
+        "joined": Question(
+            "joined", Date(dt.date(2015, 1, 1), dt.date(2024, 12, 31), "month"), "square-wave", epsilon=2
+        ),
+        "ordered": Question(
+            "ordered",
+            Timestamp(dt.date(2024, 1, 1), dt.date(2024, 12, 31), "hour", "Europe/Paris"),
+            "square-wave",
+            epsilon=2,
+        ),
+        "opened": Question("opened", Time(dt.time(8), dt.time(20), "15-minutes"), "square-wave", epsilon=2),
+        "price": Question("price", Decimal("0.00", "500.00", "0.01"), "square-wave", epsilon=2),
+        "married": Question("married", Boolean(), "randomized-response", epsilon=1),
+    },
+)
+VISIT_ANSWERS = {"joined": "2020-02-29", "ordered": "2024-10-27T02:30", "opened": "14:37", "price": "19.999"}
+
+
+def test_dates_times_and_booleans_are_sent_at_the_grid(browser: Browser, service: FormService) -> None:
+    """On a device in another time zone, with a date that is not accepted first."""
+    collection = service.fresh(VISIT)
+    with open_tab(browser, timezone_id="Pacific/Kiritimati") as page:
+        open_form(page, service, collection)
+        for name, answer in VISIT_ANSWERS.items():
+            page.get_by_label(name, exact=True).fill(answer)
+        page.get_by_label("true").check()
+        page.get_by_label("joined", exact=True).fill("2025-01-01")
+        page.get_by_role("button", name=SHOW).click()
+        expect(page.locator("[data-question=joined] .problem")).to_have_text('"joined" is outside its range.')
+        page.get_by_label("joined", exact=True).fill(VISIT_ANSWERS["joined"])
+        requests = watch_requests(page)
+        shown = show(page)
+        conclusions = [text.partition("From it")[2] for text in page.locator("#preview dd").all_text_contents()]
+        memory = page.evaluate("Object.keys(localStorage).filter((key) => key.includes('answer/'))")
+        assert RECEIVED in send(page)
+        assert leaks(requests, ["2020-02-29", "02:30", "14:37", "19.999"]) == []
+    [report] = json.loads(shown)["reports"]
+    true = {"joined": dt.date(2020, 2, 1), "ordered": dt.datetime(2024, 10, 27, 2), "opened": dt.time(14, 30)}
+    answers = {**true, "price": 20, "married": True}
+    codes = {name: code_of(question, answers[name]) for name, question in collection.questions.items()}
+    assert codes == {"joined": 61, "ordered": 300 * 24 + 2 - 1, "opened": 26, "price": 2_000, "married": 1}
+    assert sorted(key.rpartition("/")[2] for key in memory) == sorted(f"{code:x}" for code in codes.values())
+    sent = [
+        read_aloud(question, operator_for(question), report["answers"][name])
+        for name, question in collection.questions.items()
+    ]
+    assert conclusions == [text.partition("From it")[2] for text in sent]
 
 
 LEAKY = {

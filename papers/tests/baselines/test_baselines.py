@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from baselines.small_tables import quiet
 from claims.probabilities import bits, chance
-from synthesize.parametric.small_tables import quiet
 from tidegate_papers.baselines.bppd import Bppd, sensitivity, statistic
+from tidegate_papers.baselines.copula import Copula
+from tidegate_papers.baselines.metropolis import Metropolis
 from tidegate_papers.baselines.plug_in import PlugIn
+from tidegate_papers.baselines.sequential import Sequential
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram, draw_cells, weights
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.private_rows import ArrayRows
+from tidegate.testing import check_model
 
 X, Y = Column("x", 9, (0, 3, 6)), Column("y", 4, (0, 1, 2, 3))
 SEX = Column("sex", 2, (0, 1), ordered=False)
@@ -28,7 +33,7 @@ ALPHA = 1e-6
 def learn(model: object, codes: np.ndarray, columns: tuple[Column, ...], epsilon: Fraction, name: str) -> tuple:
     diary = Diary(epsilon)
     facts, rows = Facts(columns, len(codes)), ArrayRows(codes, columns)
-    return model.learn(facts, rows, diary, split={}, bits=bits(name), progress=quiet), diary
+    return model.learn(facts, rows, diary, bits=bits(name), progress=quiet), diary
 
 
 def line(rows: int) -> np.ndarray:
@@ -64,9 +69,9 @@ def test_posterior_draw_is_close_to_the_data_at_a_large_loss() -> None:
 
 def test_sums_of_categories_or_of_wide_columns_are_refused() -> None:
     with pytest.raises(Unsupported, match="sex is not"):
-        Bppd().stages(Facts((X, SEX), 9), epsilon=Fraction(1), split={})
+        Bppd().stages(Facts((X, SEX), 9), limit=Loss.of_pure(Fraction(1)))
     with pytest.raises(Unsupported, match="64 bits"):
-        Bppd().stages(Facts((Column("x", 2**31, (0,)), X), 10**6), epsilon=Fraction(1), split={})
+        Bppd().stages(Facts((Column("x", 2**31, (0,)), X), 10**6), limit=Loss.of_pure(Fraction(1)))
 
 
 # The smoothed histogram
@@ -135,7 +140,7 @@ def test_smooth_histogram_draws_rows_of_its_cells() -> None:
     assert diary.left == 0
     with pytest.raises(Unsupported, match="too large"):
         SmoothHistogram().stages(
-            Facts((Column("x", 10**7, tuple(range(3_000))),) * 2, 9), epsilon=Fraction(1), split={}
+            Facts((Column("x", 10**7, tuple(range(3_000))),) * 2, 9), limit=Loss.of_pure(Fraction(1))
         )
 
 
@@ -153,4 +158,25 @@ def test_plug_in_is_the_best_fit_and_states_that_it_is_not_private() -> None:
     assert diary.steps == ()
     assert np.polyfit(*drawn[:, :2].T, 1)[0] == pytest.approx(np.polyfit(*codes.T, 1)[0], abs=0.02)
     assert drawn[drawn[:, 2] == 1, 0].mean() > drawn[drawn[:, 2] == 0, 0].mean() + 200
-    assert "NOT private" in model.stages(Facts(WIDE, 9), epsilon=Fraction(1), split={})[0].says
+    assert "NOT private" in model.stages(Facts(WIDE, 9), limit=Loss.of_pure(Fraction(1)))[0].says
+
+
+# The protocol of a model
+
+NUMBERS, MIXED = (X, Y), (X, Column("town", 3, (0, 1, 2), ordered=False, missing=True))
+MODELS = {Sequential(many=200, some=40): MIXED, Copula(): MIXED, SmoothHistogram(): MIXED, Bppd(): NUMBERS}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_exact_baseline_keeps_the_contract_of_models(model: Any) -> None:
+    columns = MODELS[model]
+    random = np.random.default_rng(3)
+    codes = np.column_stack([random.integers(0, column.size, 400) for column in columns])
+    check_model(model, Facts(columns, 400), codes).refuse()
+    assert all(stage.says for stage in model.stages(Facts(columns, 400), limit=Loss.of_pure(Fraction(1))))
+
+
+@pytest.mark.parametrize("model", [*MODELS, Metropolis()], ids=lambda model: model.name)
+def test_limit_on_z_is_refused_before_a_row_is_read(model: Any) -> None:
+    with pytest.raises(Unsupported, match="requires a pure loss"):
+        model.stages(Facts(NUMBERS, 400), limit=Loss(None, Fraction(1), Fraction(2)))

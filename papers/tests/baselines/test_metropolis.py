@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from baselines.small_tables import quiet
 from claims.probabilities import bits
-from synthesize.parametric.small_tables import quiet
 from tidegate_papers.baselines.metropolis import (
     Metropolis,
     effective_size,
@@ -17,11 +17,11 @@ from tidegate_papers.baselines.metropolis import (
     starts,
     theta_of,
 )
+from tidegate_papers.baselines.sequential import Sequential
 
 from tidegate.errors import Unsupported
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate.synthesize.private_rows import ArrayRows
 
 WIDE = (Column("x", 300, (0,)), Column("y", 300, (0,)))
@@ -76,7 +76,7 @@ def test_line_is_learned_and_the_result_is_labeled_asymptotic(score: str) -> Non
     codes = np.clip(np.rint(np.column_stack([x, 0.5 * x + 60 + random.normal(0, 15, 400)])), 0, 299).astype(int)
     model = Metropolis(score=score, steps=800 if score == "greedy" else 2_000)
     learned = model.learn(
-        Facts(WIDE, 400), ArrayRows(codes, WIDE), Diary(Fraction(8)), split={}, bits=bits(score), progress=quiet
+        Facts(WIDE, 400), ArrayRows(codes, WIDE), Diary(Fraction(8)), bits=bits(score), progress=quiet
     )
     assert learned.label == "asymptotic"
     assert not learned.exact
@@ -93,8 +93,8 @@ def test_stored_chain_is_read_without_running_it_again() -> None:
     codes = np.random.default_rng(5).integers(0, 300, (50, 2))
     facts, diary, model = Facts(WIDE, 50), Diary(Fraction(1)), Metropolis(steps=50)
     rows = ArrayRows(codes, WIDE)
-    first = model.learn(facts, rows, diary, split={}, bits=bits("a"), progress=quiet)
-    again = model.learn(facts, rows, Diary(Fraction(1), diary.steps), split={}, bits=bits("b"), progress=quiet)
+    first = model.learn(facts, rows, diary, bits=bits("a"), progress=quiet)
+    again = model.learn(facts, rows, Diary(Fraction(1), diary.steps), bits=bits("b"), progress=quiet)
     assert (first.draw(20, seed=1) == again.draw(20, seed=1)).all()
     assert again.traces is None
 
@@ -102,6 +102,8 @@ def test_stored_chain_is_read_without_running_it_again() -> None:
 def test_unsupported_columns_are_refused() -> None:
     sex = Column("sex", 2, (0, 1), ordered=False)
     with pytest.raises(Unsupported, match="sex is not one"):
-        Metropolis().stages(Facts((*WIDE, sex), 9), epsilon=Fraction(1), split={})
+        Metropolis().stages(Facts((*WIDE, sex), 9), limit=Loss.of_pure(Fraction(1)))
     with pytest.raises(Unsupported, match="there are 7 columns"):
-        Metropolis().stages(Facts(tuple(Column(f"c{n}", 9, (0,)) for n in range(7)), 9), epsilon=Fraction(1), split={})
+        Metropolis().stages(
+            Facts(tuple(Column(f"c{n}", 9, (0,)) for n in range(7)), 9), limit=Loss.of_pure(Fraction(1))
+        )

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import pmse as reference
+from tidegate_papers.baselines.rounds import misfit_scale, variation_scale
 from tidegate_papers.baselines.scores import (
     dyadic_scale,
     dyadic_score,
@@ -29,7 +30,6 @@ from tidegate_papers.baselines.scores import (
 from tidegate_papers.baselines.trees import depth2_scale, depth2_score
 
 from tidegate.risk.pmse import squares_exactly
-from tidegate.synthesize.mechanisms.parametric.scores import misfit_scale, variation_scale
 
 SIZES = [(n, k) for n in range(1, 6) for k in (2, 3)]
 

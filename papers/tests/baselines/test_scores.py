@@ -10,6 +10,7 @@ from golden.papers import golden, paper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import scores as reference
+from tidegate_papers.baselines.rounds import Scale, misfit_scale, variation_scale
 from tidegate_papers.baselines.scores import (
     code_shares,
     dyadic_scale,
@@ -30,7 +31,6 @@ from tidegate_papers.baselines.trees import depth2_scale, depth2_score, threshol
 
 from tidegate.errors import Unsupported
 from tidegate.risk.pmse import pmse_exactly, total_variation_exactly
-from tidegate.synthesize.mechanisms.parametric.scores import Scale, misfit_scale, variation_scale
 
 KNOWN = golden("pmse")
 counts = st.lists(st.integers(0, 40), min_size=2, max_size=9).filter(sum)

@@ -1,7 +1,13 @@
 """Events and their prices (pure functions): rho <-> loss, composition, several protected targets, remaining budget."""
 
 from tidegate.accounting.amount import FREE, ZERO, Amount, Price
-from tidegate.accounting.average import average_identification_after, average_loss_for, average_yes_no, epsilon_at_delta
+from tidegate.accounting.average import (
+    average_identification_after,
+    average_loss_for,
+    average_yes_no,
+    epsilon_at_delta,
+    zcdp_for,
+)
 from tidegate.accounting.budget import Budget, Ceilings, Target, Unit, budget_of, identification_at, yes_no_at
 from tidegate.accounting.events import (
     Choices,
@@ -9,6 +15,7 @@ from tidegate.accounting.events import (
     Event,
     Exponential,
     Filtered,
+    FilteredGaussian,
     KNorm,
     Together,
     event_from_dict,
@@ -29,6 +36,7 @@ __all__ = [
     "Event",
     "Exponential",
     "Filtered",
+    "FilteredGaussian",
     "GaussianBox",
     "GaussianMoments",
     "KNorm",
@@ -49,4 +57,5 @@ __all__ = [
     "loss_for",
     "yes_no_at",
     "yes_no_certainty",
+    "zcdp_for",
 ]

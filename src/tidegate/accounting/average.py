@@ -101,6 +101,33 @@ def epsilon_at_delta(zcdp: Amount, delta: Fraction = DELTA) -> float:
     return max(0.0, epsilon(_lowest(epsilon, math.sqrt(far / loss) + 1)))
 
 
+def zcdp_for(epsilon: Fraction, delta: Fraction) -> Amount:
+    """Return the largest zcdp loss that implies (epsilon, delta)-differential privacy.
+
+    Guarantee:
+        Rounded down: the promise holds for the amount returned, by one order that is computed in 80 digits, and
+        `epsilon_at_delta` shows at most epsilon for it.
+
+    Needs:
+        epsilon > 0, 0 < delta < 1.
+    """
+    bound, far = float(epsilon), -math.log(delta)
+
+    def minus_loss(order: float) -> float:
+        return -(bound - math.log1p(-1 / order) - (far - math.log(order)) / (order - 1)) / order
+
+    root = bound / (math.sqrt(far + bound) + math.sqrt(far))  # sqrt(far + epsilon) - sqrt(far), of the closed form
+    order = Decimal(_lowest(minus_loss, math.sqrt(far) / root + 1))
+    over = EXACTLY.subtract(order, Decimal(1))
+    rest = EXACTLY.divide(EXACTLY.add(EXACTLY.ln(_decimal(delta)), EXACTLY.ln(order)), over)
+    shrunk = EXACTLY.ln(EXACTLY.divide(over, order))
+    exact_loss = EXACTLY.divide(EXACTLY.add(EXACTLY.subtract(_decimal(epsilon), shrunk), rest), order)
+    amount = Amount.down(Fraction(max(Decimal(0), EXACTLY.subtract(exact_loss, ROUNDING))))
+    while Fraction(epsilon_at_delta(amount, delta)) > epsilon:  # its floats are not rounded in the safe direction
+        amount = Amount(amount.grains - amount.grains // 2**44 - 1)
+    return amount
+
+
 def shown_epsilon(total: Price) -> float:
     """Return the epsilon at delta = 1e-6 of a total loss: the one that follows from zcdp, or the pure one if that is lower."""
     converted = epsilon_at_delta(total.zcdp)

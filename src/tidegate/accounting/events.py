@@ -131,6 +131,37 @@ class Filtered:
 
 
 @dataclass(frozen=True)
+class FilteredGaussian:
+    """Adaptively chosen steps under a filter that stops at `z` and at `zcdp`, repeated `times` times independently.
+
+    There is one repetition for each synthetic table. The steps are noisy counts and choices without a pure bound.
+
+    Price:
+        z * times and zcdp * times; the pure loss is unbounded.
+
+    Reference:
+        Feldman, Zrnic 2021, arXiv:2008.11193 (the sum is a filter for every order at once).
+    """
+
+    z: Fraction
+    zcdp: Fraction
+    times: int = 1
+    kind: ClassVar[str] = "filtered-gaussian/1"
+
+    def __post_init__(self) -> None:
+        _positive(self.z, self.zcdp)
+        if isinstance(self.times, bool) or not isinstance(self.times, int) or self.times < 1:
+            raise ValueError("`times` must be a whole number of at least 1.")
+
+    @property
+    def price(self) -> Price:
+        return Price.up(None, self.zcdp * self.times, self.z * self.times)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "z": str(self.z), "zcdp": str(self.zcdp), "times": self.times}
+
+
+@dataclass(frozen=True)
 class KNorm:
     """The release of integers with box noise; one unit changes the i-th integer by at most bounds[i].
 
@@ -249,6 +280,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], Event]] = {
     GaussianBox.kind: gaussian_box_from_dict,
     GaussianMoments.kind: gaussian_moments_from_dict,
     Filtered.kind: lambda c: Filtered(Fraction(c["epsilon"]), c["times"]),
+    FilteredGaussian.kind: lambda c: FilteredGaussian(Fraction(c["z"]), Fraction(c["zcdp"]), c["times"]),
     KNorm.kind: k_norm_from_dict,
     Moments.kind: moments_from_dict,
     Together.kind: lambda c: Together(tuple(event_from_dict(part) for part in c["parts"])),

@@ -13,8 +13,10 @@ from tidegate.accounting.budget import SHORT, Budget, Target, budget_of, yes_no_
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.exact import say
-from tidegate.policy import Numeric, Policy
+from tidegate.policy import Date, EachPerson, Numeric, Policy, Time, Timestamp
 from tidegate.policy.joins import find_untested_join
+from tidegate.policy.row_source import describe_links
+from tidegate.policy.tables import public_columns
 
 CERTAIN = 0.9  # a yes/no certainty above this value causes a warning (epsilon 2.2)
 
@@ -38,6 +40,8 @@ def explain(policy: Policy) -> list[Finding]:
     """Return an explanation of every promise; problems are marked."""
     budget = budget_of(policy)
     findings = [Finding(policy.dataset.name, _describe_unit(policy))]
+    findings += [Finding(name, sentence) for name, sentence in describe_links(policy).items()]
+    findings += _columns(policy)
     findings += [_target(target, _window(policy, target)) for target in budget.targets]
     findings += _guarantee(policy, budget)
     findings += [
@@ -54,7 +58,7 @@ def explain(policy: Policy) -> list[Finding]:
                 f"All answers and synthetic tables together lose at most {policy.loss}: they change the odds of any belief about a person by a factor of at most {say(factor)}.",
             )
         )
-    findings += [Finding(name, _concealed(promise)) for name, promise in policy.concealments.items()]
+    findings += [_desk(name, promise) for name, promise in policy.concealments.items()]
     findings += _joined(policy)
     for name, collection in policy.collections.items():
         findings += [Finding(name, _collected(collection)), *_cut(name, collection)]
@@ -116,7 +120,7 @@ def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
     sizes = {
         name: attribute.size
         for name, attribute in policy.attributes.items()
-        if attribute.size and name not in protected
+        if attribute.size and name not in (*protected, *public_columns(policy))
     }
     columns = [
         f"{name} (rho above {say(Fraction(1, size), 4)})" if size > 1 else f"{name} (never: one value)"
@@ -128,9 +132,16 @@ def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
 
 
 def _describe_unit(policy: Policy) -> str:
-    rows = f"{policy.dataset.rows:,} rows, " if policy.dataset.rows is not None else ""
+    noun = "persons" if isinstance(policy.dataset.unit, EachPerson) else "rows"
+    rows = f"{policy.dataset.rows:,} {noun}, " if policy.dataset.rows is not None else ""
     text = f"{rows}{policy.dataset.unit.describe()}"
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _columns(policy: Policy) -> list[Finding]:
+    """Return the kinds of all columns as text."""
+    columns = [f"{name}: {attribute.kind}, {attribute.describe()}" for name, attribute in policy.attributes.items()]
+    return [Finding("columns", f"{'; '.join(columns)}.")] if columns else []
 
 
 def _window(policy: Policy, target: Target) -> str:
@@ -139,7 +150,8 @@ def _window(policy: Policy, target: Target) -> str:
     if not target.window or not isinstance(attribute, Numeric) or policy.identification is None:
         return ""
     default = "" if target.name in policy.identification.within else " (default)"
-    return f"{say(target.window * attribute.width)}{default}"
+    unit = f" cells of the grid ({attribute.grid})" if isinstance(attribute, Date | Time | Timestamp) else ""
+    return f"{say(target.window * attribute.width)}{unit}{default}"
 
 
 def _target(target: Target, window: str = "") -> Finding:
@@ -181,6 +193,9 @@ def _yes_no(budget: Budget) -> Finding:
         if wide
         else ""
     )
+    if not budget.targets:
+        lower = "Lower epsilon in [promise.loss] to 2.19 or less, which keeps it below 0.9."
+        return Finding("yes/no certainty", says, lower, warning=True)
     rest = "promise a smaller rho, or add [promise.loss] with epsilon = 2.19 or less, which keeps it below 0.9."
     return Finding(
         "yes/no certainty",
@@ -194,6 +209,18 @@ def _certainty(value: float) -> str:
     """Return three digits, or all leading nines."""
     return (
         f"{value:.3g}" if value < 0.999 else f"{value:.{min(15, 2 - math.floor(math.log10(max(1 - value, 1e-15))))}f}"
+    )
+
+
+def _desk(name: str, promise: Any) -> Finding:
+    """Return the promise of a release desk, with a warning if it has no baseline, because then it releases nothing."""
+    if promise.baseline or promise.baseline_from_table_on:
+        return Finding(name, _concealed(promise))
+    return Finding(
+        name,
+        f"{_concealed(promise)} Nothing can be released yet: there is no baseline for {', '.join(promise.reveals)}.",
+        "Set weights (`baseline = [...]`) or the day on which to take it from the table (`baseline_from_table_on`).",
+        warning=True,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
@@ -9,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidegate.answer.comparison import number
+from tidegate.accounting.budget import SHORT
+from tidegate.answer.comparison import label_text, number
 from tidegate.charts import Axis, Band, Bar, Chart, Interval, Line, Table, numbers
+from tidegate.html import render
+from tidegate.html.notebook import budget_bar, show, table_of
 from tidegate.html.render import sentence
 
 if TYPE_CHECKING:
-    from tidegate.answer.result import Answer, Preview
+    from tidegate.answer.derive import Derived
+    from tidegate.answer.result import Answer, Answers, Preview
 
-MOST_BARS = 60  # above, a line with a band
+MOST_BARS, MOST_ROWS = 60, 60  # above, a line with a band; of a table in a notebook
 INTERVAL = "95% interval of the noise"
 NUMBERS = ("low", "high", "noisy")
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -46,13 +51,12 @@ def page_chart(part: Mapping[str, Any]) -> Chart:
 def rows_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str, unit: str) -> Chart:
     """Return the chart of rows in the order of the policy. An answer's numbers are compared by its title alone."""
     labels = [name for name in rows[0] if name != statistic and name not in NUMBERS]
-    names = tuple(
-        ", ".join("(missing)" if row[label] is None else str(row[label]) for label in labels) or statistic
-        for row in rows
-    )
-    places, values = numbers(range(len(rows))), numbers(row[statistic] for row in rows)
+    names = tuple(", ".join(label_text(row[label]) for label in labels) or statistic for row in rows)
     known = "low" in rows[0]
-    low, high = (numbers(row[end] for row in rows) if known else () for end in ("low", "high"))
+    first = _first(rows, statistic)
+    places, values = numbers(range(len(rows))), numbers(_height(row[statistic], first) for row in rows)
+    low, high = (numbers(_height(row[end], first) for row in rows) if known else () for end in ("low", "high"))
+    unit = f"{'hours' if ':' in first[:3] else 'days'} after {first}" if first else unit
     is_line = len(rows) > MOST_BARS
     marks: list[Any] = [Line(statistic, places, values) if is_line else Bar(statistic, places, values)]
     if known:
@@ -64,6 +68,26 @@ def rows_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str,
         columns, tuple(tuple("(missing)" if row[name] is None else row[name] for name in columns) for row in rows)
     )
     return Chart(title, tuple(marks), Axis(" x ".join(labels), "category", names), Axis(unit), table)
+
+
+def _first(rows: Sequence[Mapping[str, Any]], statistic: str) -> str:
+    """Return the earliest of the values that are dates or times in ISO 8601; empty if they are numbers."""
+    texts = [row[name] for row in rows for name in (statistic, "low") if isinstance(row.get(name), str)]
+    return min(texts, default="")
+
+
+def _height(value: Any, first: str) -> float:
+    """Return a number, or the days from a first date to another one (the hours, for times of day)."""
+    if not isinstance(value, str):
+        return float(value)
+    if ":" in first[:3]:
+        clocks = [dt.datetime.combine(dt.date.min, dt.time.fromisoformat(clock)) for clock in (first, value)]
+        return (clocks[1] - clocks[0]) / dt.timedelta(hours=1)
+    return (dt.datetime.fromisoformat(value) - dt.datetime.fromisoformat(first)) / dt.timedelta(days=1)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:,.6g}"
 
 
 def error_chart(preview: Preview) -> Chart | None:
@@ -103,25 +127,80 @@ def _quantile(share: float, *, normal: bool) -> float:
     return NormalDist().inv_cdf((1 + share) / 2) if normal else -math.log(1 - share)
 
 
-def html(answer: Answer) -> str:
-    """Return a small table with bars, for notebooks."""
-    from tidegate.html import render
+def html(*answers: Answer) -> str:
+    """Return small tables with bars, for notebooks, and the charge of all of them."""
+    shown = []
+    for answer in answers:
+        compared = answer.comparison
+        finding = compared.says() if compared else ""
+        view = {"title": sentence(answer.query.says()), "finding": finding, "caution": answer.caution}
+        shown.append({**view, **_rows_view(answer.rows(), answer.query.statistic)})
+    return render("report/answer.html", {"answers": shown, "charge": answers[0].charge.says()})
 
-    rows, statistic = answer.rows(), answer.query.statistic
+
+def tables_html(answers: Answers) -> str:
+    """Return the tables of SQL statements, for notebooks, with their notes and the charge."""
+    tables = [table_of(table.rows()[:MOST_ROWS]) for table in answers.tables]
+    more = sum(max(table.to_arrow().num_rows - MOST_ROWS, 0) for table in answers.tables)
+    notes = [*answers.notes, *([f"and {more:,} more rows"] if more else []), answers.charge.says()]
+    intervals = any(table.intervals for table in answers.tables)
+    caption = (
+        "low and high are the 95% interval of the true number, accounting for the noise only." if intervals else ""
+    )
+    return show({"title": "Result", "caption": caption, "tables": tables, "notes": notes})
+
+
+def derived_html(derived: Derived) -> str:
+    """Return a small table with bars, for notebooks, and the entries that the answer follows from."""
+    title = sentence(derived.query.says())
+    shown = {"title": title, "finding": "", "caution": "", **_rows_view(derived.rows(), "value")}
+    return render("report/answer.html", {"answers": [shown], "charge": f"{sentence(derived.says())}. Cost 0."})
+
+
+def preview_html(preview: Preview) -> str:
+    """Return the cost, the remaining budget, the expected errors and the identification, for notebooks."""
+    account, cost = preview.account, preview.cost
+    caption = f"Would cost {SHORT[account.unit]} {cost.say()}{'' if preview.fits else ', which exceeds the budget'}."
+    text = f"{SHORT[account.unit]} {account.spent.say()} spent, "
+    if preview.fits:
+        text += f"{cost.say()} for this request, {account.left.minus(cost).say()} left of {account.ceiling.say()}"
+    else:
+        text += f"{account.left.say()} left of {account.ceiling.say()}; this request needs {cost.say()}"
+    limit = float(account.ceiling)
+    bar = budget_bar(text, spent=float(account.spent), limit=limit, planned=float(cost))
+    errors = [_error_row(row) for row in preview.rows()]
+    within = f"expected error ({100 * preview.confidence:g}% confidence)"
+    tables = [table_of(errors, {"question": "query", "error": within, "note": "note"})]
+    risks = {f"identification of {name}": of for name, of in preview.identification().items()}
+    risks |= {"yes/no certainty": preview.yes_no()} if risks else {}
+    if risks:
+        rows = [{"risk": name, **of} for name, of in risks.items()]
+        tables.append(table_of(rows, {"risk": "at most", "now": "now", "after": "after", "ceiling": "limit"}))
+    return show({"title": "Preview: nothing was charged", "caption": caption, "bars": [bar], "tables": tables})
+
+
+def _error_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    free = f"free: {row['free']}" if row["free"] else ""
+    error = "depends on the data" if row["error"] is None else number(row["error"])
+    return {
+        "question": sentence(row["question"]),
+        "error": error,
+        "note": "; ".join(filter(None, (row["caution"], free))),
+    }
+
+
+def _rows_view(rows: Sequence[Mapping[str, Any]], statistic: str) -> dict[str, Any]:
+    """Return the first rows of an answer, each with the length of its bar, and the number of other rows."""
     drawn = rows_chart(rows, statistic, title="", unit="")
-    largest = max((abs(float(row.get("high", row[statistic]))) for row in rows), default=0.0) or 1.0
+    first = _first(rows, statistic)
+    largest = max((abs(_height(row.get("high", row[statistic]), first)) for row in rows), default=0.0) or 1.0
     shown = [
         {
             "name": name,
-            "value": f"{row[statistic]:,.6g}",
-            "interval": f"{row['low']:,.6g} to {row['high']:,.6g}" if "low" in row else "",
-            "share": max(0.0, float(row[statistic]) / largest),
+            "value": _shown(row[statistic]),
+            "interval": f"{_shown(row['low'])} to {_shown(row['high'])}" if "low" in row else "",
+            "share": max(0.0, _height(row[statistic], first) / largest),
         }
         for name, row in zip(drawn.x.categories, rows[:MOST_BARS], strict=False)
     ]
-    compared = answer.comparison
-    view = {"title": sentence(answer.query.says()), "finding": compared.says() if compared else "", "rows": shown}
-    more = len(rows) - len(shown)
-    return render(
-        "report/answer.html", {**view, "more": more, "caution": answer.caution, "charge": answer.charge.says()}
-    )
+    return {"rows": shown, "more": len(rows) - len(shown)}

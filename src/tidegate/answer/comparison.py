@@ -27,6 +27,7 @@ from tidegate.answer.mechanisms.mechanism import noise_of, noises_of
 from tidegate.answer.mechanisms.sums import sum_unit
 from tidegate.answer.request import Query
 from tidegate.exact import say
+from tidegate.frames import Row, Rows
 from tidegate.noise.differences import ALLOWED, MOST_GROUPS, Ends, larger_ones
 from tidegate.policy import Policy
 
@@ -51,7 +52,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Rows):
     """All differences between groups that the noise supports, the largest first."""
 
     noun: str
@@ -70,6 +71,22 @@ class Comparison:
         more = len(self.differences) - 1
         rest = f"; {more:,} more of {self.pairs:,} pairs differ" if more else ""
         return f"{self.differences[0].says()}{rest}"
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per difference, the largest first: the labels of both groups, and the interval."""
+        return [
+            {
+                **{f"higher_{name}": label for name, label in difference.higher.items()},
+                **{f"lower_{name}": label for name, label in difference.lower.items()},
+                "difference": difference.difference,
+                "low": difference.low,
+                "high": difference.high,
+            }
+            for difference in self.differences
+        ]
+
+    def _kinds(self) -> dict[str, type]:
+        return dict.fromkeys(("difference", "low", "high"), float)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; of the differences, the largest ones."""
@@ -140,7 +157,12 @@ def _difference(labels: list[Labels], i: int, j: int, shown: float, low: float, 
 
 def name_of(labels: Labels) -> str:
     """Return a group's name as a sentence uses it."""
-    return ", ".join("(missing)" if label is None else str(label) for label in labels.values())
+    return ", ".join(label_text(label) for label in labels.values())
+
+
+def label_text(label: Any) -> str:
+    """Return the label of a cell for a sentence."""
+    return "(missing)" if label is None else str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def number(value: float) -> str:

@@ -8,7 +8,7 @@ a mean                                               from an earlier sum and cou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -23,14 +23,16 @@ from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.mechanism import Reading, axes_of, clip_reading, most_rows, noise_of
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.result import label_of
+from tidegate.answer.rows import cell_rows, kinds_of, labels_of
+from tidegate.errors import Unsupported
+from tidegate.frames import Row, Rows
 from tidegate.ledger import Ledger
 from tidegate.policy import Policy
 
 
 @dataclass(frozen=True)
-class Derived:
-    """An answer derived from earlier ones at no cost."""
+class Derived(Rows):
+    """An answer derived from earlier ones at no cost. `policy` names its groups."""
 
     query: Query
     values: NDArray[Any]
@@ -38,6 +40,7 @@ class Derived:
     high: NDArray[Any]
     entries: tuple[int, ...]
     noisy: NDArray[Any]
+    policy: Policy | None = field(default=None, repr=False, compare=False)
 
     @property
     def error(self) -> float:
@@ -49,16 +52,18 @@ class Derived:
         shown = f"{number(self.values.item())}, " if self.values.ndim == 0 else ""
         return f"{shown}within {number(self.error)}, 95%, from entry {' and '.join(map(str, self.entries))}"
 
-    def rows(self, policy: Policy) -> list[dict[str, Any]]:
-        """Return one dictionary per number: its labels, its value, its 95% interval."""
-        axes = axes_of(self.query, policy)
-        labels = [[label_of(label) for label in axis.labels()] for axis in axes]
-        rows_by_cell = []
-        for index in np.ndindex(self.values.shape):
-            row = {axis.name: names[i] for axis, names, i in zip(axes, labels, index, strict=True)}
-            ends = {"low": self.low[index].item(), "high": self.high[index].item()}
-            rows_by_cell.append({**row, "value": self.values[index].item(), **ends, "noisy": self.noisy[index].item()})
-        return rows_by_cell
+    def rows(self, policy: Policy | None = None) -> list[Row]:
+        """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number."""
+        labels = labels_of(self.query, self._policy(policy))
+        return cell_rows(labels, {"value": self.values, "low": self.low, "high": self.high, "noisy": self.noisy})
+
+    def _policy(self, policy: Policy | None = None) -> Policy:
+        if (policy := policy or self.policy) is None:
+            raise Unsupported("This derived answer has no policy to name its groups.", "Call rows(policy).")
+        return policy
+
+    def _kinds(self) -> dict[str, type]:
+        return kinds_of(self.query, self._policy())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -71,21 +76,29 @@ class Derived:
     def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Derived:
         """Return the derivation that `to_dict` wrote."""
         values, low, high, noisy = (np.array(data[name]) for name in ("values", "low", "high", "noisy"))
-        return cls(query_from_dict(data["query"]), values, low, high, tuple(data["from"]), noisy)
+        return cls(query_from_dict(data["query"]), values, low, high, tuple(data["from"]), noisy, policy)
 
     def __str__(self) -> str:
         return f"{self.query.says()}: {self.says()}     cost 0"
 
+    def _repr_html_(self) -> str:
+        from tidegate.answer.charts import derived_html
+
+        return derived_html(self)
+
 
 def derive(query: Query, policy: Policy, ledger: Ledger) -> Derived | None:
-    """Return the best answer that follows from earlier ones, or None."""
+    """Return the best answer that follows from earlier ones, or None. Of linked tables, nothing is derived."""
+    if policy.tables:
+        return None
     earlier = earlier_answers(policy.dataset.name, ledger)
     candidates = [
         *_from_counts(query, policy, earlier),
         *_from_moments(query, policy, earlier),
         *_from_sum_and_count(query, policy, earlier),
     ]
-    return min(candidates, key=lambda answer: answer.error, default=None)
+    best = min(candidates, key=lambda answer: answer.error, default=None)
+    return None if best is None else replace(best, policy=policy)
 
 
 def _build(query: Query, read: Reading, *entries: int) -> Derived:

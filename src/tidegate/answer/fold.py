@@ -69,6 +69,8 @@ class Folding:
 
     def possible(self, names: list[str]) -> bool:
         """Return whether the source's columns suffice, by their names alone."""
+        if self.query.condition is not None and self.query.condition.tests():
+            return False  # conditions on expressions are not folded
         return self.needed <= set(names) and len(set(names)) == len(names) and len(set(self.names)) == len(self.names)
 
     def fold(self, source: list[Axis]) -> Fold | None:

@@ -1,4 +1,5 @@
-"""Limits of queries that follow from the policy alone: universes, cells and sums that no engine can compute.
+"""Limits of queries that follow from the policy alone: universes, cells and sums that no engine can compute, and noise
+that leaves nothing to know.
 
 Everything here is public and is checked before the charge. A query that passes cannot fail for its size afterwards.
 """
@@ -6,34 +7,44 @@ Everything here is public and is checked before the charge. A query that passes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from decimal import ROUND_UP, Context
+from fractions import Fraction
 
-from tidegate.answer.mechanisms.mechanism import cells_of
+from tidegate.accounting import Event, budget_of
+from tidegate.accounting.budget import SHORT
+from tidegate.answer.comparison import number
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.mechanism import cells_of, most_rows, rows_per_cell
+from tidegate.answer.mechanisms.ranks import Ranks
 from tidegate.answer.request import Query
+from tidegate.answer.spending import for_error
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, Numeric, Policy
 from tidegate.tables.boundary import ROWS
 from tidegate.tables.table import MOST_CELLS
+from tidegate.tables.universe import measured_of
 
 MOST_SUM = 10**38  # the widest whole numbers that engines add up
-RANKED = ("quantile", "min", "max")
+RANKED, COUNTED = ("quantile", "min", "max"), ("count", "histogram", "persons", "distinct")
 POWERS = {"sum": 1, "mean": 1, "variance": 2, "std": 2}
 
 
 def check_limits(queries: Sequence[Query], policy: Policy) -> None:
     """Refuse queries whose columns, cells or sums are too large to be computed exactly."""
     for query in queries:
-        for name in _columns(query, policy):
-            _check_universe(name, policy)
-        _check_cells(query, policy)
-        _check_sums(query, policy)
+        target = query.target(policy)
+        for name in _columns(query, target):
+            _check_universe(name, target)
+        _check_cells(query, target)
+        _check_sums(query, target)
 
 
 def _columns(query: Query, policy: Policy) -> list[str]:
     """Return the columns whose codes are computed: all of them for persons, because they decide which rows count."""
     if isinstance(policy.dataset.unit, EachPerson):
         return list(policy.attributes)
-    looked_at = query.condition.columns() if query.condition is not None else set()
-    return sorted({query.column, *query.terms, *query.groups, *looked_at} - {""})
+    return sorted(query.bases(policy))
 
 
 def _check_universe(name: str, policy: Policy) -> None:
@@ -47,7 +58,7 @@ def _check_universe(name: str, policy: Policy) -> None:
 def _check_cells(query: Query, policy: Policy) -> None:
     cells = cells_of(query, policy)
     if query.statistic in RANKED:
-        cells *= policy.attribute(query.column).size + 1  # every value is a candidate, and missing is counted
+        cells *= measured_of(policy, query.column).size + 1  # every value is a candidate, and missing is counted
     if cells > MOST_CELLS:
         raise TooManyCells(
             f"{query.says()[0].upper()}{query.says()[1:]} needs {cells:,} cells, more than the limit of {MOST_CELLS:,}.",
@@ -56,7 +67,8 @@ def _check_cells(query: Query, policy: Policy) -> None:
 
 
 def _check_sums(query: Query, policy: Policy) -> None:
-    reaches = [_reach(policy.attribute(name)) for name in (query.column, *query.terms) if name]
+    summed = [] if query.statistic in COUNTED else [query.column, *query.terms]
+    reaches = [_reach(measured_of(policy, name)) for name in summed if name]
     if query.statistic == "regression":
         largest = max(reach * other for reach in reaches for other in reaches)
     else:
@@ -74,3 +86,68 @@ def _reach(attribute: object) -> int:
         return 0
     whole = max(abs(attribute.low), abs(attribute.high)) if attribute.width == 1 else 0
     return max(int(whole), attribute.size)
+
+
+GOOD_PART = 20  # a proposed error is this part of the range
+
+
+def check_usefulness(
+    queries: Sequence[Query], policy: Policy, events: Sequence[Event], confidence: float = 0.95
+) -> None:
+    """Refuse answers that say no more than the middle of their public range would.
+
+    The error must be below half of the range: of the column for a mean, of the public number of rows for a count, and in
+    ranks for quantiles, lowest and highest values.
+
+    Raises:
+        Unsupported: An answer would be useless. The message names the loss with which its error is 1/20 of the range.
+    """
+    for query, event in zip(queries, events, strict=True):
+        error, extent, unit = _error_and_range(query, query.target(policy), event, confidence)
+        if error is not None and 0 < extent <= 2 * error:
+            says = f"{query.says()[0].upper()}{query.says()[1:]}"
+            raise Unsupported(
+                f"{says} would be useless: its error of {number(error)}{unit} ({confidence:.0%} confidence) is at least half of "
+                f"its range of {number(extent)}{unit}, so the middle of the range is as good.",
+                f"{_proposal(query, policy, event, error, extent)}use `anyway` (--anyway) to ask all the same.",
+            )
+
+
+def usefulness_note(query: Query, policy: Policy, event: Event) -> str:
+    """Return a note for the preview of an answer that `check_usefulness` refuses; empty for others."""
+    error, extent, _ = _error_and_range(query, policy, event, 0.95)
+    is_useless = error is not None and 0 < extent <= 2 * error
+    return "useless, because the error is at least half of the range" if is_useless else ""
+
+
+def _error_and_range(query: Query, policy: Policy, event: Event, confidence: float) -> tuple[float | None, float, str]:
+    """Return the error, the range that it is compared with, and their unit; no error if it is not known in advance."""
+    mechanism = mechanism_for(query)
+    rows = rows_per_cell(query, policy)
+    if isinstance(mechanism, Ranks) and rows is not None:
+        return float(mechanism.rank_error(query, policy, event, confidence=confidence)), float(rows), " ranks"
+    if query.statistic in ("count", "histogram"):
+        return mechanism.error(query, policy, event, confidence=confidence), float(most_rows(policy) or 0), " rows"
+    attribute = measured_of(policy, query.column) if query.statistic == "mean" else None
+    if isinstance(attribute, Numeric) and rows is not None:
+        extent = float(attribute.high - attribute.low)
+        return mechanism.error(query, policy, event, confidence=confidence), extent, ""
+    return None, 0.0, ""
+
+
+def _proposal(query: Query, policy: Policy, event: Event, error: float, extent: float) -> str:
+    """Return the loss with which the error is a small part of the range, as the beginning of a sentence."""
+    unit = budget_of(policy).unit
+    target = extent / GOOD_PART
+    amount: Fraction | None = None
+    if isinstance(mechanism_for(query), Ranks):
+        times = Fraction(error / target).limit_denominator(1000)
+        price = event.price.z.value if unit == "z" else event.price.pure.value if event.price.pure else None
+        amount = price * (times**2 if unit == "z" else times) if price is not None else None
+    else:
+        with suppress(Unsupported):
+            amount = for_error((query,), policy, target, 0.95).amount
+    if amount is None:
+        return "Otherwise, "
+    rounded = Context(prec=3, rounding=ROUND_UP).divide(amount.numerator, amount.denominator)
+    return f"Request {SHORT[unit]} {rounded:f} for an error of 1/{GOOD_PART} of the range, or "

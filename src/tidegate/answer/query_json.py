@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
-from tidegate.answer.request import MOST_TERMS, Query, quantile
+from tidegate.answer.request import MOST_TERMS, Query, Statistic, quantile
 from tidegate.errors import Unsupported
 from tidegate.exact import exact
 from tidegate.policy.predicates import OPERATORS, Both, Compare, Either, Missing, Opposite, Predicate, Value, as_value
+from tidegate.tables.expressions import holds
 
-STATISTICS = ("count", "sum", "mean", "variance", "std", "quantile", "min", "max", "histogram", "regression")
+ALONE = ("count", "persons")
+STATISTICS: tuple[str, ...] = get_args(Statistic)
 DEEPEST = 20  # conditions within conditions
 PAIRS: dict[str, type[Both] | type[Either]] = {"and": Both, "or": Either}
 FORM = 'For example {"compare": ["age", ">=", 30]}, {"missing": "age"}, {"and": [..., ...]}, {"or": ...}, {"not": ...}.'
@@ -23,17 +26,25 @@ def query_to_dict(query: Query) -> dict[str, Any]:
     content |= {"column": query.column} if query.column else {}
     content |= {"by": list(query.groups)} if query.groups else {}
     content |= {"where": query.condition.to_dict()} if query.condition is not None else {}
+    content |= {"table": query.table} if query.table else {}
     content |= {"share": str(query.share)} if query.share is not None else {}
     return content | ({"on": list(query.terms), "method": query.method} if query.terms else {})
 
 
 def query_from_dict(content: Mapping[str, Any]) -> Query:
     """Return the query that `query_to_dict` wrote; anything else is refused."""
+    table = content.get("table") or ""
+    if not isinstance(table, str):
+        raise Unsupported('"table" must be the name of a table.', 'For example {"ask": "count", "table": "visits"}.')
+    return replace(_query(content), table=table)
+
+
+def _query(content: Mapping[str, Any]) -> Query:
     ask, column = content.get("ask"), content.get("column") or ""
     by, on = _names(content.get("by")), _names(content.get("on"))
-    if ask not in STATISTICS or not isinstance(column, str) or (ask == "count") == bool(column):
+    if ask not in STATISTICS or not isinstance(column, str) or (ask in ALONE) == bool(column):
         raise Unsupported(
-            f'A query needs "ask", one of {", ".join(STATISTICS)}, and a "column" (except for "count").',
+            f'A query needs "ask", one of {", ".join(STATISTICS)}, and a "column" (except for "count" and "persons").',
             'For example {"ask": "mean", "column": "age", "by": ["sex"]}.',
         )
     condition = None if content.get("where") is None else condition_from_dict(content["where"])
@@ -50,6 +61,8 @@ def condition_from_dict(content: Any, *, deep: int = 0) -> Predicate:
     if not isinstance(content, Mapping) or len(content) != 1 or deep > DEEPEST:
         raise Unsupported(f"A condition is malformed, or nested more than {DEEPEST} levels deep.", FORM)
     ((word, inner),) = content.items()
+    if word == "holds" and isinstance(inner, str):
+        return holds(inner)
     if word == "missing" and isinstance(inner, str):
         return Missing(inner)
     if word == "not":

@@ -8,11 +8,29 @@ from typing import Any, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain
-from tidegate.policy import EachPerson, Numeric, Policy
+from tidegate.policy import EachPerson, Key, Moment, Numeric, Policy
 from tidegate.policy.predicates import Predicate
+from tidegate.policy.row_source import read_row_source, rows_for
+from tidegate.tables.expressions import full_name, holds, names_in, rename_condition
+from tidegate.tables.mappings import Grouping
+from tidegate.tables.universe import base_columns, grouping_of, measured_of, truth_of
 
-NUMERIC = ("sum", "mean", "variance", "std", "quantile", "min", "max", "histogram")
+Statistic = Literal[
+    "count",
+    "persons",
+    "distinct",
+    "sum",
+    "mean",
+    "variance",
+    "std",
+    "quantile",
+    "min",
+    "max",
+    "histogram",
+    "regression",
+]
 WORDS = {"variance": "the variance", "std": "the standard deviation", "min": "the lowest", "max": "the highest"}
+WORDS_ALONE = {"count": "the number of rows", "persons": "the number of persons"}  # statistics without a column
 MOST_TERMS = 5  # columns on the right of a regression
 
 
@@ -27,24 +45,33 @@ class Query:
     share: Fraction | None = None
     terms: tuple[str, ...] = ()  # of a regression: the columns on the right
     method: str = ""  # of a regression
+    table: str = ""  # of linked tables: the rows, as "visits", "visits join patients" or "patients left join visits"
 
-    def where(self, condition: Predicate) -> Query:
-        """Return the query for the rows that meet a condition: ``.where(col("age") >= 30)``."""
+    def where(self, condition: Predicate | str) -> Query:
+        """Return the query for the rows that meet a condition: ``.where(col("age") >= 30)``, or as SQL: ``.where("age >= 30")``."""
+        condition = holds(condition) if isinstance(condition, str) else condition
         return replace(self, condition=condition if self.condition is None else self.condition & condition)
 
     def by(self, *columns: str) -> Query:
-        """Return the query for every value of the columns, as listed in the policy."""
+        """Return the query for every value of columns (as listed in the policy) or of SQL expressions: ``.by("age // 10")``."""
         return replace(self, groups=(*self.groups, *columns))
+
+    def of(self, table: str) -> Query:
+        """Return the query about the rows of one of several linked tables: ``count().of("visits")``."""
+        return replace(self, table=table)
 
     def says(self) -> str:
         """Return the query as text."""
         where = f" where {self.condition.says()}" if self.condition is not None else ""
         by = f" by {', '.join(self.groups)}" if self.groups else ""
-        return f"{self._what()}{where}{by}"
+        of = f" of {self.table}" if self.table else ""
+        return f"{self._what()}{of}{where}{by}"
 
     def _what(self) -> str:
-        if self.statistic == "count":
-            return "the number of rows"
+        if self.statistic in WORDS_ALONE:
+            return WORDS_ALONE[self.statistic]
+        if self.statistic == "distinct":
+            return f"the number of different values of {self.column}"
         if self.statistic == "histogram":
             return f"the histogram of {self.column}"
         if self.statistic == "quantile" and self.share is not None:
@@ -58,36 +85,94 @@ class Query:
             return f"the regression of {self.column} on {' and '.join(self.terms)}{by}"
         return f"{WORDS.get(self.statistic, 'the ' + self.statistic)} of {self.column}"
 
+    def target(self, policy: Policy) -> Policy:
+        """Return the policy of the rows that the query is about: of linked tables, their description as one table."""
+        return policy.flat(read_row_source(policy, self.table)) if policy.tables else policy
+
+    def resolve(self, policy: Policy) -> Query:
+        """Return the query with full names of columns, and with its rows, if the policy has linked tables."""
+        if not policy.tables:
+            return self
+
+        def full(name: str) -> str:
+            return full_name(policy, name)
+
+        condition = rename_condition(self.condition, full) if self.condition is not None else None
+        named = replace(
+            self,
+            column=full(self.column) if self.column else "",
+            terms=tuple(full(name) for name in self.terms),
+            groups=tuple(full(name) for name in self.groups),
+            condition=condition,
+        )
+        if self.table:
+            return replace(named, table=str(read_row_source(policy, self.table)))
+        columns = [
+            name for text in (named.column, *named.terms, *named.groups) if text for name in names_in(policy, text)
+        ]
+        columns += sorted(condition.columns()) if condition is not None else []
+        return replace(named, table=str(rows_for(policy, columns)))
+
     def check(self, policy: Policy) -> None:
         """Refuse unknown columns, and statistics that a column does not have."""
         for name in self.groups:
-            policy.countable(name)
+            grouping_of(policy, name)
         if len(set(self.groups)) != len(self.groups):
             raise Unsupported("The query groups by the same column twice.", "Name each column once.")
         if self.condition is not None:
             self.condition.check(policy)
+            for text in self.condition.tests():
+                truth_of(policy, text)
+        if self.statistic == "persons" and not isinstance(policy.dataset.unit, EachPerson):
+            raise Unsupported(
+                "Persons can only be counted if the unit is a person.", "Every row is one person here: ask count()."
+            )
+        if self.statistic in ("persons", "distinct"):
+            for name in self.groups:
+                attribute = grouping_of(policy, name)
+                if isinstance(attribute, Grouping):
+                    attribute.mapped.check_listed(name)
+        if self.statistic == "distinct":
+            self._check_distinct(policy)
+            return
         if self.statistic == "regression" and self.groups:
-            raise Unsupported("A regression cannot be grouped.", "Use a condition (`where`) for each group.")
+            raise Unsupported(
+                "A regression, a correlation or a covariance cannot be grouped.",
+                "Ask for one group at a time, by a condition (WHERE).",
+            )
         for name in (self.column, *self.terms) if self.column else ():
-            attribute = policy.countable(name)
+            expression = self.statistic not in ("histogram", "regression")
+            attribute = measured_of(policy, name) if expression else policy.countable(name)
             if self.statistic != "histogram" and not isinstance(attribute, Numeric):
                 raise Unsupported(
                     f'"{name}" is a category: it can be counted, not averaged.', "Ask count().by(...) instead."
+                )
+            if isinstance(attribute, Moment) and self.statistic in ("sum", "regression"):
+                raise Unsupported(
+                    f'"{name}" is a {attribute.kind}: it has no sum.', "Ask for its mean, median, lowest or highest."
                 )
             if isinstance(attribute, Numeric) and not attribute.fits_floats:
                 raise Unsupported(
                     f'"{name}" has bounds above 1e100 or a step below 1e-100.', "Declare it in another unit."
                 )
 
+    def _check_distinct(self, policy: Policy) -> None:
+        unit = policy.dataset.unit
+        if isinstance(unit, EachPerson) and self.column == unit.key:
+            raise Unsupported(f'"{self.column}" names the person.', "Ask persons() for the number of persons.")
+        if not isinstance(policy.attributes.get(self.column), Key):
+            grouping_of(policy, self.column)
+
+    def bases(self, policy: Policy) -> set[str]:
+        """Return the policy's columns that the query uses."""
+        named = {self.column, *self.terms, *self.groups} - {""}
+        conditioned = self.condition.columns() if self.condition is not None else set()
+        return {base for name in named | conditioned for base in base_columns(policy, name)}
+
     def question(self, policy: Policy) -> dict[str, Any]:
-        """Return the query with its universe and unit: its identity in the ledger."""
+        """Return the query with its universe and unit: its identity in the ledger. `policy` is that of its rows."""
         public = policy.described
-        seen = {
-            self.column,
-            *self.terms,
-            *self.groups,
-            *(self.condition.columns() if self.condition is not None else ()),
-        }
+        seen = self.bases(policy)
         whole = isinstance(policy.dataset.unit, EachPerson)  # which of a person's rows count depends on all columns
         columns = {name: of for name, of in public["attributes"].items() if whole or name in seen}
         identity: dict[str, Any] = {"ask": self.statistic, "column": self.column, "by": list(self.groups)}
@@ -95,6 +180,10 @@ class Query:
         identity["share"] = str(self.share) if self.share is not None else None
         if self.terms:
             identity["on"], identity["method"] = list(self.terms), self.method
+        if self.table:
+            identity["table"] = self.table
+            digests = {of.foreign: of.digest for of in policy.references.values() if of.foreign in seen}
+            identity |= {"references": digests} if digests else {}
         return {
             **identity,
             "of": columns,
@@ -107,6 +196,16 @@ class Query:
 def count() -> Query:
     """Return the query for the number of rows: ``count().where(col("age") >= 30).by("sex")``."""
     return Query("count")
+
+
+def persons() -> Query:
+    """Return the query for the number of persons who have a row: ``persons().where(col("urgent") == True)``."""
+    return Query("persons")
+
+
+def distinct(column: str) -> Query:
+    """Return the query for the number of different values of a column."""
+    return Query("distinct", column)
 
 
 def sum(column: str) -> Query:

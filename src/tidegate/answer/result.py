@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.accounting import Amount, Budget, Event, Price, budget_of, event_from_dict
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import Comparison, compare, number
 from tidegate.answer.mechanisms import mechanism_for, read_stored
-from tidegate.answer.mechanisms.mechanism import Reading, axes_of
+from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
+from tidegate.answer.rows import cell_rows, joint_kinds, joint_rows, kinds_of, labels_of, moment_of, number_of
+from tidegate.answer.sql import SqlPlan, SqlResult
+from tidegate.answer.sql.cells import Numbers
 from tidegate.charts import Chart
+from tidegate.frames import TEMPORAL, Row, Rows
 from tidegate.ledger import Account, Charge
 from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import EachPerson, Policy
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Rows):
     """A noisy answer. `values` has one axis per grouped column (and one for a histogram's bins).
 
     Guarantee:
@@ -37,42 +40,50 @@ class Answer:
     stored: Any
     charge: Charge
 
-    def _read(self, confidence: float) -> Reading:
+    def read(self, confidence: float = 0.95) -> Reading:
+        """Return the numbers with their intervals."""
         return read_stored(self.query, self.policy, self.event, self.stored, confidence=confidence)
 
     @property
     def values(self) -> NDArray[Any]:
-        return self._read(0.95).values
+        return self.read().values
 
     @property
     def noisy(self) -> Any:
         """The numbers before they were clipped to their public range: unbiased, for further arithmetic."""
-        noisy = self._read(0.95).noisy
+        noisy = self.read().noisy
         return noisy.item() if noisy.ndim == 0 else noisy
 
     @property
     def value(self) -> Any:
-        """The number if there is only one, otherwise the array."""
-        return self.values.item() if self.values.ndim == 0 else self.values
+        """The number (a date for a mean of dates) if there is only one, otherwise the array."""
+        return self._shown(self.values.item()) if self.values.ndim == 0 else self.values
+
+    def _shown(self, value: float) -> Any:
+        """Return a value between the column's own: for dates and times a position, shown as a date or time."""
+        moment = moment_of(self.query, self.policy)
+        return value if moment is None else moment.shown(value)
 
     @property
     def labels(self) -> dict[str, list[Any]]:
         """The labels of the cells along each axis."""
-        return {axis.name: [label_of(label) for label in axis.labels()] for axis in axes_of(self.query, self.policy)}
+        return labels_of(self.query, self.policy)
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any] | None:
         """Where the true value lies with the given confidence: of the noise alone, for each number on its own. None for
         quantiles, whose error is one of rank (see `caution`)."""
-        read = self._read(confidence)
+        read = self.read(confidence)
         if read.low is None or read.high is None:
             return None
-        return (read.low.item(), read.high.item()) if read.values.ndim == 0 else (read.low, read.high)
+        ends = read.low, read.high
+        return (self._shown(ends[0].item()), self._shown(ends[1].item())) if read.values.ndim == 0 else ends
 
     @property
     def caution(self) -> str:
         """A note for the reader."""
         notes = [mechanism_for(self.query).caution(self.query, self.policy, self.event)]
-        if isinstance(self.policy.dataset.unit, EachPerson):
+        one_cell_of_persons = self.query.statistic == "persons" and not self.query.groups  # all rows are read
+        if isinstance(self.policy.dataset.unit, EachPerson) and not one_cell_of_persons:
             notes.append(
                 f"a person counts with at most {self.policy.dataset.unit.at_most} rows, so those with more are undercounted"
             )
@@ -81,11 +92,8 @@ class Answer:
     @property
     def comparison(self) -> Comparison | None:
         """The groups that differ by more than the noise; None for one number, for quantiles, and above 200 groups."""
-        cells = [
-            dict(zip(self.labels, labels_of_cell, strict=True))
-            for labels_of_cell in product(*self.labels.values())
-            if self.labels
-        ]
+        labels = self.labels
+        cells = [dict(zip(labels, cell, strict=True)) for cell in product(*labels.values()) if labels]
         return compare(self.query, self.policy, self.event, self.stored, labels=cells)
 
     @property
@@ -96,18 +104,22 @@ class Answer:
     def entry(self) -> str:
         return self.charge.entry
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number."""
-        read, labels = self._read(0.95), self.labels
-        rows_by_cell = []
-        for index in np.ndindex(read.values.shape):
-            row = {name: labels[name][i] for name, i in zip(labels, index, strict=True)}
-            row[self.query.statistic] = read.values[index].item()
-            if read.low is not None and read.high is not None:
-                row["low"], row["high"] = read.low[index].item(), read.high[index].item()
-                row["noisy"] = read.noisy[index].item()
-            rows_by_cell.append(row)
-        return rows_by_cell
+        read = self.read()
+        numbers = {self.query.statistic: read.values}
+        if read.low is not None and read.high is not None:
+            numbers |= {"low": read.low, "high": read.high, "noisy": read.noisy}
+        moment, shown = moment_of(self.query, self.policy), [name for name in numbers if name != "noisy"]
+        rows = cell_rows(self.labels, numbers)
+        return [row | {name: number_of(row[name], moment) for name in shown} for row in rows]
+
+    def _kinds(self) -> dict[str, type]:
+        moment, kinds = moment_of(self.query, self.policy), kinds_of(self.query, self.policy)
+        if moment is None:
+            return kinds
+        names = (self.query.statistic, *(() if self.read().low is None else ("low", "high")))
+        return kinds | dict.fromkeys(names, TEMPORAL[moment.kind])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values. `result` has the noisy integers of the ledger: those that `event` prices."""
@@ -132,7 +144,7 @@ class Answer:
     @classmethod
     def _from_parts(cls, data: Mapping[str, Any], policy: Policy, charge: Charge) -> Answer:
         query, event = query_from_dict(data["query"]), event_from_dict(data["event"])
-        return cls(query, policy, event, data["result"], charge)
+        return cls(query, query.target(policy), event, data["result"], charge)
 
     def line(self) -> str:
         """Return the value and its error as text."""
@@ -141,8 +153,8 @@ class Answer:
             finding = f"   {compared.says()}" if compared else ""
             return f"{self.query.says()}: {self.values.size:,} numbers{finding}{self._caution()}"
         between = self.interval()
-        within = f"   (noise: {number(between[0])} to {number(between[1])}, 95%)" if between else ""
-        return f"{number(self.value)}{within}{self._caution()}"
+        within = f"   (noise: {_text(between[0])} to {_text(between[1])}, 95%)" if between else ""
+        return f"{_text(self.value)}{within}{self._caution()}"
 
     def _caution(self) -> str:
         return f"   ({self.caution})" if self.caution else ""
@@ -163,11 +175,12 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Several answers under one charge."""
+class Answers(Rows):
+    """Several answers under one charge. `tables` are the results of SQL statements that compute with the answers."""
 
     answers: tuple[Answer, ...]
     charge: Charge
+    tables: tuple[SqlResult, ...] = ()
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self.answers)
@@ -182,24 +195,50 @@ class Answers:
     def cost(self) -> Amount:
         return self.charge.cost
 
+    def rows(self) -> list[Row]:
+        """Return all answers in one table: side by side if they have the same groups (`mean_age`, `mean_age_low`, ...),
+        otherwise one number per row (`question`, the labels, `value`, `low`, `high`). An SQL statement that computes
+        with the answers has its own columns; of several, the rows of the first are returned (see `tables`)."""
+        return self.tables[0].rows() if self.tables else joint_rows(self.answers)
+
+    def to_arrow(self) -> Any:
+        """Return the rows as an Arrow table; of an SQL statement that computes with the answers, its columns."""
+        return self.tables[0].to_arrow() if self.tables else super().to_arrow()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the reader of the tables: their own, then the cautions of the answers that they are computed from."""
+        notes = [note for table in self.tables for note in table.notes]
+        cautions = [answer.caution for answer in self.answers] if self.tables else []
+        return tuple(dict.fromkeys([*notes, *(f"{text[0].upper()}{text[1:]}." for text in cautions if text)]))
+
+    def _kinds(self) -> dict[str, type]:
+        return joint_kinds(self.answers)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
         parts = [
             {k: v for k, v in answer.to_dict().items() if k not in self.charge.to_dict()} for answer in self.answers
         ]
-        return {"answers": parts, **self.charge.to_dict()}
+        tables = {"tables": [table.to_dict() for table in self.tables]} if self.tables else {}
+        return {"answers": parts, **tables, **self.charge.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Answers:
         """Return the answers that `to_dict` wrote; the JSON of a single answer gives a sequence of one."""
         charge = Charge.from_dict(data, policy)
-        return cls(tuple(Answer._from_parts(part, policy, charge) for part in data.get("answers", [data])), charge)
+        answers = tuple(Answer._from_parts(part, policy, charge) for part in data.get("answers", [data]))
+        return cls(answers, charge, tuple(SqlResult.from_dict(table) for table in data.get("tables", [])))
 
     def __str__(self) -> str:
-        return "\n".join([*(f"{answer.query.says()}: {answer.line()}" for answer in self.answers), self.charge.says()])
+        lines = [str(table) for table in self.tables] + list(self.notes) if self.tables else []
+        lines = lines or [f"{answer.query.says()}: {answer.line()}" for answer in self.answers]
+        return "\n".join([*lines, self.charge.says()])
 
     def _repr_html_(self) -> str:
-        return "".join(answer._repr_html_() for answer in self.answers)
+        from tidegate.answer.charts import html, tables_html
+
+        return tables_html(self) if self.tables else html(*self.answers)
 
 
 @dataclass(frozen=True)
@@ -220,6 +259,7 @@ class Expected:
             "error": self.error,
             "caution": self.caution,
             "free": self.free,
+            "price": str(self.price.z if self.price.pure is None else self.price.pure),
             "event": self.event.to_dict(),
         }
 
@@ -229,15 +269,20 @@ class Expected:
         query, event = query_from_dict(data["query"]), event_from_dict(data["event"])
         return cls(query, event, data["error"], data["caution"], data["free"])
 
-    def says(self) -> str:
-        parts = [f"within {number(self.error)} of the true value with {{confidence}}"] if self.error is not None else []
+    @property
+    def price(self) -> Price:
+        return self.event.price
+
+    def says(self, confidence: str = "95% confidence") -> str:
+        """Return the query and its expected error as text."""
+        parts = [f"within {number(self.error)} of the true value with {confidence}"] if self.error is not None else []
         parts += [self.caution] if self.caution else []
-        parts += [f"free: {self.free}"] if self.free else []
+        parts += [f"known at no cost from earlier answers (--free): {self.free}"] if self.free else []
         return f"{self.query.says()}: {'; '.join(parts) or 'the error depends on the data'}"
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Rows):
     """The cost and the expected error of a request. No row was read, and nothing was charged."""
 
     expected: tuple[Expected, ...]
@@ -271,6 +316,22 @@ class Preview:
             }
             for target in self.budget.targets
         }
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per query: its expected error at `confidence`, a caution, and why it is free if it is."""
+        return [
+            {
+                "question": expected.query.says(),
+                "error": expected.error,
+                "confidence": self.confidence,
+                "caution": expected.caution or None,
+                "free": expected.free or None,
+            }
+            for expected in self.expected
+        ]
+
+    def _kinds(self) -> dict[str, type]:
+        return {"error": float, "caution": str, "free": str}
 
     def yes_no(self) -> dict[str, float]:
         """Return the worst certainty of a yes/no question about one person: now, after this request, by it alone, at the limit."""
@@ -318,8 +379,17 @@ class Preview:
             f"would cost   {SHORT[self.account.unit]} {self.cost.say()} ({self.account.left.say()} remaining"
             f"{'' if self.fits else ': exceeds the budget'}){risks}"
         ]
-        lines += [f"would be     {expected.says().format(confidence=confidence)}" for expected in self.expected]
+        shares = len({expected.event for expected in self.expected}) > 1  # measured together, they have one event
+        for expected in self.expected:
+            cost = f"{SHORT[self.account.unit]} {self.account.cost_of(expected.price).say()} for " if shares else ""
+            lines.append(f"would be     {cost}{expected.says(confidence)}")
+        lines += [] if self.expected else ["would be     public numbers, which cost nothing"]
         return "\n".join([*lines, "Preview only: nothing was charged."])
+
+    def _repr_html_(self) -> str:
+        from tidegate.answer.charts import preview_html
+
+        return preview_html(self)
 
 
 def yes_no_in_words(certainty: Mapping[str, float]) -> str:
@@ -328,6 +398,16 @@ def yes_no_in_words(certainty: Mapping[str, float]) -> str:
     return f"; yes/no certainty at most {after:.3g} afterwards (limit {ceiling:.3g})"
 
 
-def label_of(label: Any) -> Any:
-    """Return the label of a cell as a JSON value."""
-    return label if label is None or isinstance(label, str | int) else float(label)
+def finish_sql(plan: SqlPlan, answers: Iterable[Answer]) -> tuple[SqlResult, ...]:
+    """Return the tables of SQL statements from the answers to their queries."""
+    by_query = {answer.query: answer for answer in answers}
+
+    def numbers(query: Query) -> Numbers:
+        answer = by_query[query]
+        return Numbers(query, answer.policy, answer.stored, answer.read(), answer.event)
+
+    return plan.finish(numbers)
+
+
+def _text(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) else str(value)

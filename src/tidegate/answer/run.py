@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import number
-from tidegate.answer.limits import check_limits
+from tidegate.answer.limits import check_limits, check_usefulness, usefulness_note
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
@@ -26,7 +26,7 @@ from tidegate.tables import Table
 def answer(
     queries: tuple[Query, ...],
     policy: Policy,
-    open_table: Callable[[], Table],
+    open_table: Callable[[str], Table],
     ledger: Ledger,
     *,
     loss: RequestedLoss,
@@ -35,6 +35,7 @@ def answer(
     key: str = "",
     user: str = "",
     budget_share: Amount | None = None,
+    anyway: bool = False,
 ) -> Answers:
     """Return the answers to a request, charged and recorded before they are returned."""
     planned = plan_request(queries, policy, loss=loss, planning=planning)
@@ -43,10 +44,13 @@ def answer(
     receipt = ledger.asked_before(policy, question=request_identity, request=key)
     if receipt is None:
         check_limits(queries, policy)
-        table = open_table()  # a source that cannot be read is found here, before anything is charged
+        if not anyway and planned.strategy is None:
+            check_usefulness(queries, policy, planned.events)
+        # a source that cannot be read is found here, before anything is charged
+        tables = {query.table: open_table(query.table) for query in queries}
         if isinstance(policy.dataset.unit, EachRow):  # means are divided by the number of rows, counts are at most that
-            table.check_rows()
-        _rehearse(planned, table)
+            tables[""].check_rows()
+        _rehearse(planned, tables)
         says = "; ".join(query.says() for query in queries)
         refused = None
         try:
@@ -59,10 +63,12 @@ def answer(
             raise _with_advice(refused, queries, policy)
     stored = receipt.stored
     if stored is None:
-        stored = receipt.record(planned.run(table, bits))
+        stored = receipt.record(receipt.run(lambda: planned.run(tables, bits)))
     charge = Charge.of(receipt, policy)
     pairs = zip(queries, planned.events, planned.parts(stored), strict=True)
-    return Answers(tuple(Answer(query, policy, event, part, charge) for query, event, part in pairs), charge)
+    return Answers(
+        tuple(Answer(query, query.target(policy), event, part, charge) for query, event, part in pairs), charge
+    )
 
 
 @dataclass(frozen=True)
@@ -83,26 +89,26 @@ class PlannedRequest:
 
     def identity(self) -> dict[str, Any]:
         """Return the identity of the request in the ledger: its queries and their noise."""
-        asks = [query.question(self.policy) for query in self.queries]
+        asks = [query.question(query.target(self.policy)) for query in self.queries]
         named = {"verb": "answer", "asks": asks, "event": self.event.to_dict()}
         return {**named, "plan": self.strategy.describe()} if self.strategy is not None else named
 
-    def rehearse(self, table: Table) -> None:
+    def rehearse(self, tables: Mapping[str, Table]) -> None:
         """Run the engine's queries."""
         if self.strategy is not None:
-            self.strategy.exact(table)
+            self.strategy.exact(tables[""])
             return
         for query in self.queries:
-            mechanism_for(query).exact(query, table)
+            mechanism_for(query).exact(query, tables[query.table])
 
-    def run(self, table: Table, bits: Bits) -> dict[str, Any]:
-        """Return the stored result: the exact integers of the table, with noise."""
+    def run(self, tables: Mapping[str, Table], bits: Bits) -> dict[str, Any]:
+        """Return the stored result: the exact integers of the tables, with noise."""
         if self.strategy is not None:
-            return {"noisy": self.strategy.perturb(self.strategy.exact(table), bits=bits)}
+            return {"noisy": self.strategy.perturb(self.strategy.exact(tables[""]), bits=bits)}
         parts = []
         for query, event in zip(self.queries, self.events, strict=True):
             mechanism = mechanism_for(query)
-            parts.append(mechanism.perturb(mechanism.exact(query, table), event, bits=bits))
+            parts.append(mechanism.perturb(mechanism.exact(query, tables[query.table]), event, bits=bits))
         return {"parts": parts}
 
     def parts(self, stored: Any) -> list[Any]:
@@ -118,8 +124,11 @@ class PlannedRequest:
             cautions = [f"measured together: {self.strategy.name}"] * len(self.queries)
         else:
             pairs = list(zip(self.queries, self.events, strict=True))
-            errors = [mechanism_for(q).error(q, self.policy, event, confidence=confidence) for q, event in pairs]
-            cautions = [mechanism_for(q).caution(q, self.policy, event) for q, event in pairs]
+            target = {query: query.target(self.policy) for query in self.queries}
+            errors = [mechanism_for(q).error(q, target[q], event, confidence=confidence) for q, event in pairs]
+            cautions = [mechanism_for(q).caution(q, target[q], event) for q, event in pairs]
+            useless = [usefulness_note(q, target[q], event) for q, event in pairs]
+            cautions = ["; ".join(filter(None, notes)) for notes in zip(useless, cautions, strict=True)]
         notes = free or [""] * len(self.queries)
         columns = zip(self.queries, self.events, errors, cautions, notes, strict=True)
         return [Expected(*column) for column in columns]
@@ -132,7 +141,7 @@ def plan_request(
     if planning not in ("one-by-one", "auto"):
         raise Unsupported('`plan` must be "one-by-one" or "auto".')
     events = plan(queries, policy, loss=loss)
-    if planning == "auto":
+    if planning == "auto" and not policy.tables:
         check_limits(queries, policy)
         strategy = plan_workload(queries, policy, loss)
         if strategy is not None:
@@ -145,7 +154,7 @@ def plan(queries: Sequence[Query], policy: Policy, *, loss: RequestedLoss) -> tu
     if not queries:
         raise Unsupported("The request contains no queries.", "Add at least one, for example count().")
     for query in queries:
-        query.check(policy)
+        query.check(query.target(policy))
     part = loss.part(len(queries))
     try:
         return tuple(part.event(query, policy) for query in queries)
@@ -172,16 +181,16 @@ def preview(
     return Preview(tuple(expected), planned.event.price, account, budget_of(policy), confidence)
 
 
-def _rehearse(planned: PlannedRequest, table: Table) -> None:
+def _rehearse(planned: PlannedRequest, tables: Mapping[str, Table]) -> None:
     """Run the engine's queries on no rows. A failure here has a public reason, before the charge."""
-    empty, problem = table.without_rows(), ""
+    empty, problem = {name: table.without_rows() for name, table in tables.items()}, ""
     try:
         planned.rehearse(empty)
     except TidegateError:
         raise
     except Exception as error:  # of a library that builds or compiles the query
         says = "; ".join(query.says() for query in planned.queries)
-        problem = f"{says[0].upper()}{says[1:]} cannot be computed by {table.engine} ({type(error).__name__})."
+        problem = f"{says[0].upper()}{says[1:]} cannot be computed by {next(iter(tables.values())).engine} ({type(error).__name__})."
     if problem:
         raise Unsupported(problem, "Nothing was charged. Ask in a simpler form, or check the columns' types.")
 

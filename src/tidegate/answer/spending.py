@@ -45,10 +45,10 @@ class RequestedLoss:
 
     def event(self, query: Query, policy: Policy) -> Event:
         """Return the event of a query for this loss."""
-        mechanism = mechanism_for(query)
+        mechanism, target = mechanism_for(query), query.target(policy)
         if self.unit == "z":
-            return mechanism.average_event(query, policy, z=self.amount)
-        return mechanism.event(query, policy, epsilon=self.amount)
+            return mechanism.average_event(query, target, z=self.amount)
+        return mechanism.event(query, target, epsilon=self.amount)
 
 
 def resolve_loss(
@@ -95,7 +95,7 @@ def resolve_loss(
         return RequestedLoss(_tight(queries, policy, positive(rho, "rho"), window))
     if rho is not None:
         return in_account_unit(budget, budget.loss_alone(positive(rho, "rho")).value)
-    return _for_error(queries, policy, float(positive(error or 0, "error")), confidence)
+    return for_error(queries, policy, float(positive(error or 0, "error")), confidence)
 
 
 def _stated(budget: Budget, epsilon: Number | None, z: Number | None) -> RequestedLoss:
@@ -127,7 +127,11 @@ def in_account_unit(budget: Budget, loss: Fraction) -> RequestedLoss:
 
 def _tight(queries: tuple[Query, ...], policy: Policy, rho: Fraction, window: int) -> Fraction:
     """Return the loss of the least noise for a sum or mean over a public number of rows: (size - 1) / scale, rounded down."""
-    if len(queries) != 1 or queries[0].statistic not in ("sum", "mean") or not rows_are_public(queries[0], policy):
+    if (
+        len(queries) != 1
+        or queries[0].statistic not in ("sum", "mean")
+        or not rows_are_public(queries[0], queries[0].target(policy))
+    ):
         raise Unsupported(
             "Tight calibration requires one sum or mean over all rows, with a public number of rows.",
             'Declare rows, unit = "row" and missing = "lowest", or omit `calibration`.',
@@ -161,12 +165,12 @@ def _prior_vector(column: str, policy: Policy) -> list[float] | None:
     return [float(probability) for probability in prior]
 
 
-def _for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> RequestedLoss:
+def for_error(queries: tuple[Query, ...], policy: Policy, target: float, confidence: float) -> RequestedLoss:
     """Return the smallest loss with which the error is at most `wanted`, by bisection."""
     if len(queries) != 1:
         raise Unsupported("`error` applies to one query at a time.", "Use `rho` or `share` for several queries.")
     query = queries[0]
-    query.check(policy)
+    query.check(query.target(policy))
     unit = budget_of(policy).unit
     if error_of(query, policy, RequestedLoss(HIGHEST, unit), confidence) is None:
         raise Unsupported(
@@ -196,4 +200,4 @@ def _within(query: Query, policy: Policy, loss: RequestedLoss, confidence: float
 def error_of(query: Query, policy: Policy, loss: RequestedLoss, confidence: float) -> float | None:
     """Return the error of the answer at a loss; None if it depends on the data."""
     event = loss.part(1).event(query, policy)  # as planned: one grain less can mean a whole number more noise
-    return mechanism_for(query).error(query, policy, event, confidence=confidence)
+    return mechanism_for(query).error(query, query.target(policy), event, confidence=confidence)

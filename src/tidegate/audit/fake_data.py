@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 from tidegate.accounting import Amount, budget_of
 from tidegate.answer.spending import RequestedLoss, in_account_unit
 from tidegate.arrays import Ints
-from tidegate.policy import Category, EachPerson, Identification, Loss, Numeric, Policy
+from tidegate.policy import Category, EachPerson, Identification, Loss, Moment, Numeric, Policy, Text, Timestamp
 from tidegate.policy.predicates import OPERATORS, Both, Compare, Opposite, Predicate
 from tidegate.tables import Axis, Table, open_table
 
@@ -33,7 +34,9 @@ def copy_policy(policy: Policy, *, units: int, name: str = NAME) -> Policy:
     pure = budget_of(policy).ceilings.pure
     key = policy.dataset.unit.key if isinstance(policy.dataset.unit, EachPerson) else None
     attributes = {
-        column: attribute for column, attribute in policy.attributes.items() if attribute.countable or column == key
+        column: attribute
+        for column, attribute in policy.attributes.items()
+        if (attribute.countable and not isinstance(attribute, Text)) or column == key
     }
     dataset = replace(policy.dataset, name=name, source="", ledger="", reports="", rows=units)
     promise, loss = _identification(policy, attributes, units), Loss(pure.value) if pure else None
@@ -97,12 +100,18 @@ def table_value(attribute: Any, code: int) -> Any:
     """Return the value at a code as a table stores it."""
     if isinstance(attribute, Category):
         return attribute.values[code]
+    if isinstance(attribute, Timestamp) and attribute.zone:
+        return attribute.first + timedelta(seconds=code * attribute.step)
+    if isinstance(attribute, Moment):
+        return attribute.label(code)
     value = attribute.value(code)
     return int(value) if value.denominator == 1 and attribute.kind == "integer" else float(value)
 
 
 def query_value(attribute: Any, code: int) -> Any:
     """Return the value at a code as a query names it."""
+    if isinstance(attribute, Moment):
+        return table_value(attribute, code).isoformat()
     return attribute.values[code] if isinstance(attribute, Category) else attribute.value(code)
 
 
@@ -171,5 +180,6 @@ def category_columns(policy: Policy) -> list[str]:
 
 def _countable(policy: Policy) -> list[str]:
     protected = policy.identification.protect if policy.identification else ()
-    names = [name for name, attribute in policy.attributes.items() if attribute.countable and attribute.size > 1]
+    columns = policy.attributes.items()
+    names = [name for name, of in columns if of.countable and of.size > 1 and not isinstance(of, Text)]
     return sorted(names, key=lambda name: name not in protected)

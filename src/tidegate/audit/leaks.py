@@ -19,16 +19,32 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.audit.bounds import lower_bound
 from tidegate.audit.finding import Finding, judge
 from tidegate.audit.syntheses.neighbors import CutShort
+from tidegate.audit.syntheses.prices import check_prices
 from tidegate.errors import LedgerBroken
-from tidegate.policy import Attribute, Category, EachPerson, Grid, Integer, Key, Loss, Numeric, Policy, Shapes
+from tidegate.policy import (
+    Attribute,
+    Category,
+    Date,
+    EachPerson,
+    Grid,
+    Integer,
+    Key,
+    Loss,
+    Moment,
+    Numeric,
+    Policy,
+    Shapes,
+)
 from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
 from tidegate.synthesize.files import write_tables
+from tidegate.synthesize.request import DEFAULT
 from tidegate.synthesize.result import SyntheticTables
 
 Arguments = dict[str, Any]
@@ -38,10 +54,11 @@ DRAWN = 20_000  # rows that are searched
 WORD = "zq7sentinel"  # in names of persons and in categories outside their list
 HUGE = 8_765_432_109_871  # a number outside all bounds
 OFF_GRID = 0.123456789012345  # of a step
+OFF_CELL = 123_457  # microseconds after the start of a cell
 
 
 def look_for_leaks(
-    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", alpha: float, seed: int
+    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = DEFAULT, alpha: float, seed: int
 ) -> list[Finding]:
     """Run all checks on one table with sentinels."""
     started = time.monotonic()
@@ -62,7 +79,7 @@ def look_for_leaks(
             check_grid(first[0].to_arrow(), small),
             check_copies(first, truth, fine, alpha=alpha),
             check_seeds(first, second, session, arguments),
-            check_prices(_stored(session, first), first.plan.request.epsilon),
+            check_prices(_stored(session, first), first.plan.request.limit, first.plan),
             check_files(first, Path(first_folder), cut_short),
         ]
     each = (time.monotonic() - started) / len(findings)
@@ -135,6 +152,9 @@ def _sentinels(attribute: Attribute) -> pa.Array:
         )
     if not isinstance(attribute, Numeric):
         raise TypeError("Only columns that can be learned have sentinels")
+    if isinstance(attribute, Moment):
+        cells = values_of(attribute, np.arange(ROWS) % attribute.size, within=np.full(ROWS, 0.9))
+        return cells if isinstance(attribute, Date) else pc.add(cells.cast(pa.int64()), OFF_CELL).cast(cells.type)
     numbers = [float(attribute.low + (n % min(attribute.size, ROWS)) * attribute.width) for n in range(ROWS)]
     if isinstance(attribute, Integer):
         return pa.array([HUGE if n % 3 == 0 else int(v) for n, v in enumerate(numbers)])
@@ -167,6 +187,10 @@ def _public(attribute: Attribute, value: Any) -> bool:
         return value in attribute.values
     if not isinstance(attribute, Numeric):
         return False
+    if isinstance(attribute, Moment):
+        position = attribute.position(value)
+        whole = isinstance(attribute, Date) or (position is not None and position.denominator == 1)
+        return whole and position is not None and 0 <= position < attribute.size
     code = round((Fraction(value) - attribute.low) / attribute.width)
     inside = 0 <= code < attribute.size
     return inside and (
@@ -231,41 +255,6 @@ def check_seeds(first: SyntheticTables, second: SyntheticTables, session: Sessio
 
 def _numbers(tables: SyntheticTables) -> list[Any]:
     return [step.to_dict() for table in tables for step in table.steps]
-
-
-def check_prices(stored: Any, limit: Fraction) -> Finding:
-    """Check that only integers with a price are stored.
-
-    The prices of each table must add up to at most its loss.
-    """
-    wrong = []
-    if set(stored) != {"model", "rows", "tables"}:
-        wrong.append(f"the stored result also contains {', '.join(sorted(set(stored) - {'model', 'rows', 'tables'}))}")
-    steps = [step for table in stored["tables"] for step in table]
-    if any(set(step) - {"name", "epsilon", "shape", "value"} for step in steps):
-        wrong.append("a step contains more than its name, its price and its numbers")
-    if any(Fraction(step["epsilon"]) <= 0 and len(step["value"]) for step in steps):
-        wrong.append("numbers without a price are stored")
-    if not all(isinstance(number, int) for step in steps for number in step["value"]):
-        wrong.append("numbers that are not whole are stored")
-    spent = max((sum(Fraction(step["epsilon"]) for step in table) for table in stored["tables"]), default=Fraction(0))
-    if spent > limit:
-        wrong.append(f"its prices add up to {float(spent):.6g}")
-    return Finding(
-        verb="synthesize",
-        promise="the diary contains only numbers with a price, and the prices add up to at most the charge",
-        attack="diary",
-        knows="the ledger",
-        bound=float(spent),
-        promised=float(limit),
-        alpha=0.0,
-        tries=len(steps),
-        verdict="broken" if wrong else "held",
-        says="; ".join(wrong) + "."
-        if wrong
-        else f"the diary has {len(steps)} steps; their prices add up to epsilon {float(spent):.6g} "
-        f"of {float(limit):g} charged for each table.",
-    )
 
 
 def _stored(session: Session, tables: SyntheticTables) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tidegate.audit.finding import Finding
 from tidegate.errors import Unsupported
+from tidegate.frames import Row, Rows
 from tidegate.html import render
 
 FORMAT = "tidegate-audit/1"
@@ -62,7 +63,7 @@ READS = (
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Rows):
     """The findings of one run.
 
     Args:
@@ -127,6 +128,13 @@ class Audit:
             "findings": [finding.to_dict() for finding in self.findings],
             "not_tried": self.untried(),
         }
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per finding."""
+        return [finding.to_dict() for finding in self.findings]
+
+    def _kinds(self) -> dict[str, type]:
+        return dict.fromkeys(("bound", "promised", "alpha"), float)
 
     def lines(self) -> list[str]:
         """Return the report as sentences."""

@@ -52,6 +52,11 @@ def audit(
         the user's table is read: attacks simulate data sets from the policy's public universes.
     """
     _refuse_unknown(verbs)
+    if policy.tables:
+        raise Unsupported(
+            f'The policy "{policy.dataset.name}" has several tables, and attacks simulate one.',
+            "Audit a policy of its own for one of the tables.",
+        )
     budget_of(policy).refuse_infeasible()
     planned = [attack for attack in plan(policy, ledger=ledger) if not verbs or attack.verb in verbs]
     used_seed = secrets.randbits(32) if seed is None else seed

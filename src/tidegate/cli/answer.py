@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,26 +46,36 @@ def answer(
     ),
     ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     key: str = typer.Option("", "--key", help="An idempotency key for this request."),
+    cells: int = typer.Option(10_000, "--cells", help="The largest number of cells of a GROUP BY."),
+    new_account: str = typer.Option(
+        "", "--new-account", help="The reason to open a second account over a source that has one; it is recorded."
+    ),
+    anyway: bool = typer.Option(
+        False, "--anyway", help="Ask even if the noise leaves nothing to know: the error is at least half of the range."
+    ),
     json: bool = JSON,
 ) -> None:
-    """Answer queries with noise: counts, sums, means, variances, quantiles, histograms."""
+    """Answer SQL with noise: counts, sums, means, variances, quantiles; the rest of a query runs on the noisy numbers."""
     import tidegate as tg
 
-    with tg.open(policy, ledger=ledger) as session:
-        queries = [query for text in questions for query in session.queries(text)]
+    with tg.open(policy, ledger=ledger, new_account=new_account) as session:
+        sql: Any = session.sql(questions, cells=cells)
+        queries = session.queries(sql)
         settings: dict[str, Any] = {"rho": rho, "epsilon": epsilon, "error": error, "confidence": confidence}
         settings |= {"share": share, "z": z, "calibration": calibration, "window": window, "plan": plan}
         if fit:
-            return _show_preview(session.fit(queries, confidence=confidence), json)
+            return _show_preview(session.fit(sql, confidence=confidence), json)
         if preview:
-            return _show_preview(session.preview(queries, **settings), json)
+            return _show_preview(session.preview(sql, **settings), json)
         if free:
             return _free(session, queries, json)
-        if plot is not None and (len(queries) != 1 or plot.suffix.lower() not in FILE_TYPES):
-            raise Unsupported("`--plot` needs a single query and a .svg or .png file.")
+        if plot is not None and (len(queries) != 1 or not sql.plain or plot.suffix.lower() not in FILE_TYPES):
+            raise Unsupported(
+                "`--plot` needs a single statistic by its groups, and a .svg or .png file.",
+                "Leave out AS, HAVING, ORDER BY and LIMIT: SELECT sex, AVG(age) FROM people GROUP BY sex.",
+            )
         with working(f"answering {'; '.join(query.says() for query in queries)}"):
-            question = queries[0] if len(queries) == 1 else queries
-            answers = session.answer(question, **settings, key=key, user=getpass.getuser())
+            answers = session.answer(sql, **settings, key=key, user=getpass.getuser(), anyway=anyway)
         if plot is not None and isinstance(answers, tg.Answer):
             _save(answers.plot(), plot)
         return emit(answers.to_dict()) if json else _show(answers)
@@ -74,7 +85,7 @@ def _show_preview(preview: Any, json: bool) -> None:
     return emit(preview.to_dict()) if json else say(str(preview))
 
 
-def _free(session: Any, queries: list[Any], json: bool) -> None:
+def _free(session: Any, queries: Sequence[Any], json: bool) -> None:
     results = [(query, session.derive(query)) for query in queries]
     if json:
         return emit(
@@ -86,6 +97,11 @@ def _free(session: Any, queries: list[Any], json: bool) -> None:
 
 
 def _show(answers: Any) -> None:
+    for sql_table in getattr(answers, "tables", ()):
+        _show_table(sql_table)
+    if getattr(answers, "tables", ()):
+        say(*answers.notes, answers.charge.says())
+        return
     for answer in answers if hasattr(answers, "answers") else [answers]:
         if not answer.values.ndim:
             say(f"{answer.query.says()}: {answer.line()}")
@@ -107,9 +123,19 @@ def _show(answers: Any) -> None:
     say(answers.charge.says())
 
 
+def _show_table(result: Any) -> None:
+    """Print the table of an SQL statement, with the ends of the intervals of noisy numbers."""
+    rows = result.rows()
+    headers = list(rows[0]) if rows else result.to_arrow().column_names
+    numbers = {i for i, name in enumerate(headers) if any(isinstance(row[name], int | float) for row in rows)}
+    table(headers, [[_cell(row[name]) for name in headers] for row in rows], right=numbers)
+    if result.intervals:
+        say("NAME_low and NAME_high: the 95% interval of the true number, accounting for the noise only.")
+
+
 def _cell(value: Any) -> str:
-    if value is None:
-        return "(missing)"
+    if value is None or isinstance(value, bool):
+        return "(missing)" if value is None else str(value).lower()
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 

@@ -12,6 +12,7 @@ from tidegate.cli import (
     collect,
     demo,
     design,
+    init,
     ledger,
     operators,
     policy,
@@ -37,7 +38,7 @@ app = typer.Typer(
 risk = typer.Typer(help="Calculate privacy measures.", no_args_is_help=True)
 
 app.command("demo", short_help="Try all functions on sample data, with the console.")(demo.demo)
-app.command("init", short_help="Write a draft policy with open decisions.")(policy.init)
+app.command("init", short_help="Write a draft policy with open decisions.")(init.init)
 app.command("check", short_help="Explain each promise and report what is missing.")(policy.check)
 app.command("answer", short_help="Answer queries with noise.")(answer.answer)
 app.command("release")(release.release)

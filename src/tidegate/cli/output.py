@@ -55,21 +55,24 @@ class Notices(logging.Handler):
 
 
 NOTICES = Notices()
+NOTICED = ("tidegate.ledger", "tidegate.tables")
 
 
 def listen() -> None:
-    """Print notices of the ledger."""
-    log = logging.getLogger("tidegate.ledger")
-    log.setLevel(logging.DEBUG)
-    log.propagate = False
+    """Print notices of the ledger and of the tables."""
     NOTICES.created, NOTICES.pending, NOTICES.written = [], [], []
-    if NOTICES not in log.handlers:
-        log.addHandler(NOTICES)
+    for name in NOTICED:
+        log = logging.getLogger(name)
+        log.setLevel(logging.DEBUG)
+        log.propagate = False
+        if NOTICES not in log.handlers:
+            log.addHandler(NOTICES)
 
 
 def stop_listening() -> None:
     """Stop printing notices: the process can continue after a command."""
-    logging.getLogger("tidegate.ledger").removeHandler(NOTICES)
+    for name in NOTICED:
+        logging.getLogger(name).removeHandler(NOTICES)
     NOTICES.created = []
 
 

@@ -1,44 +1,15 @@
-"""init, check, risk convert: draft a policy, check it, and explain its numbers."""
+"""check, risk convert: check a policy, and explain its numbers."""
 
 from __future__ import annotations
 
-import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from tidegate.cli.output import JSON, emit, plural, say, table, working
-from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
-
-
-def init(
-    data: Path = typer.Argument(help="A CSV, Parquet or Arrow file, or a folder of Parquet files."),
-    out: Path | None = typer.Option(
-        None, "--out", help="The policy file to write (default: NAME.toml next to the data)."
-    ),
-    json: bool = JSON,
-) -> None:
-    """Write a draft policy from the header and the column types, with open decisions marked."""
-    from tidegate.policy.draft import draft_policy
-    from tidegate.policy.section import OPEN
-    from tidegate.tables.inspection import column_types
-
-    columns = column_types(data)
-    path = out or data.with_suffix(".toml")
-    if path.exists():
-        raise PolicyUnreadable(f"{path} already exists and was not changed.", "Name another file with --out.")
-    stem = "".join(letter if letter.isalnum() or letter in "_-" else "_" for letter in data.stem)
-    name = stem if stem[:1].isalpha() else f"data_{stem}"
-    text = draft_policy(name, os.path.relpath(data.absolute(), path.absolute().parent), columns)
-    path.write_text(text, "utf-8")
-    count = sum(line.partition("#")[0].count(f'"{OPEN}"') for line in text.splitlines())
-    if json:
-        return emit({"policy": str(path), "columns": columns, "open": count})
-    return say(
-        f'{path}: {len(columns)} columns, {count} open decisions (marked "?").',
-        f"Edit the file, then run: tidegate check {path}",
-    )
+from tidegate.errors import TidegateError, Unsupported
 
 
 def check(
@@ -53,7 +24,8 @@ def check(
     """Explain each promise, report which values of rho are feasible, and list what is missing.
 
     With --data: the exact numbers of rows outside each universe, unlisted labels, missing values and rows. The command
-    exits with 1 if the data does not match the policy. Nothing is written to the ledger.
+    exits with 1 if the data does not match the policy. No number is written to the ledger. If answers failed because the
+    source could not be read, the ledger records that the owner has looked at the data, and others are answered again.
     """
     if data:
         return _check_data(policy, json)
@@ -64,7 +36,7 @@ def check(
     findings = explain(read)
     if read.dataset.source or not read.collections:  # a policy that only collects needs no table
         with working("opening the source"):
-            source = _source(read, policy.parent)
+            source = _source(policy)
         findings.append(Finding("source", **source))
     problems = [finding for finding in findings if finding.problem]
     if json:
@@ -84,30 +56,48 @@ def check(
 
 
 def _check_data(path: Path, json: bool) -> None:
-    from tidegate.policy import read_policy
-    from tidegate.tables import open_table
-    from tidegate.tables.inspection import inspect
+    from tidegate.session import open_session
+    from tidegate.tables.inspection import WARNING, inspect
+    from tidegate.tables.links import count_unmatched
 
-    with working("reading the data"):
-        inspection = inspect(open_table(read_policy(path), folder=path.parent))
-    if json:
-        emit(inspection.to_dict())
-    else:
-        _print_inspection(inspection)
-    if inspection.problems:
+    with open_session(path) as session:
+        policy = session.policy
+        with working("reading the data"):
+            tables = session.open_parts() if policy.tables else {"": session.table}
+            inspections = {name: inspect(table) for name, table in tables.items()}
+            unmatched = count_unmatched(policy, session.open_rows)
+        if json:
+            contents = {name: inspection.to_dict() for name, inspection in inspections.items()}
+            emit({"tables": contents, "unmatched": unmatched} if policy.tables else contents[""])
+        else:
+            for name, inspection in inspections.items():
+                _print_inspection(inspection, name)
+            if unmatched:
+                say(*(f"{plural(count, 'row')} without a match: {of}" for of, count in unmatched.items()), WARNING)
+        session.note_inspection()
+    if any(inspection.problems for inspection in inspections.values()):
         raise typer.Exit(1)
 
 
-def _print_inspection(inspection: Any) -> None:
+def _print_inspection(inspection: Any, name: str = "") -> None:
     from tidegate.tables.inspection import WARNING
 
     declared = f"; the policy declares {inspection.declared:,}" if inspection.declared is not None else ""
-    say(WARNING, f"{plural(inspection.rows, 'row')}{declared if not inspection.persons else ''}")
+    say(
+        WARNING,
+        f"{f'Table {name}: ' if name else ''}{plural(inspection.rows, 'row')}{declared if not inspection.persons else ''}",
+    )
     if inspection.persons:
         persons = inspection.persons
         say(
             f'{plural(persons.persons, "person")} by "{persons.key}"{declared}; {plural(persons.without_key, "row")} without a key are ignored',
             f"{plural(persons.above, 'person')} with more than {persons.at_most} rows: {plural(persons.rows_lost, 'row')} not counted",
+        )
+    if inspection.malformed and (inspection.malformed.lines or inspection.malformed.characters):
+        lines, characters = inspection.malformed.lines, inspection.malformed.characters
+        say(
+            f"{plural(lines, 'line')} {'is' if lines == 1 else 'are'} not well formed, and {plural(characters, 'line')} "
+            f"{'has' if characters == 1 else 'have'} characters that are not UTF-8."
         )
     headers = ["column", "type", "missing", "outside", "distinct"]
     rows = [[c.name, c.type, f"{c.missing:,}", _outside(c), f"{c.distinct:,}"] for c in inspection.columns]
@@ -128,7 +118,7 @@ def _next_commands(path: Path, policy: Any) -> list[str]:
     """Return commands to try next with this policy."""
     commands = []
     if policy.identification or policy.loss:
-        commands.append(f'tidegate answer {path} "SELECT COUNT(*) FROM {policy.dataset.name}" --epsilon 0.1 --preview')  # noqa: S608
+        commands.append(first_command(path, policy))
     commands += [
         f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments
     ]
@@ -136,14 +126,26 @@ def _next_commands(path: Path, policy: Any) -> list[str]:
     return commands
 
 
-def _source(policy: Any, folder: Path) -> dict[str, Any]:
-    from tidegate.tables import open_table
+def first_command(path: Path, policy: Any) -> str:
+    """Return the command that previews a first query."""
+    from tidegate.policy.draft import first_query
+
+    return f"tidegate answer {path} {_quoted(first_query(policy))} --epsilon 0.1 --preview"
+
+
+def _quoted(query: str) -> str:
+    return shlex.quote(query) if any(letter in query for letter in '"\\$`!') else f'"{query}"'
+
+
+def _source(path: Path) -> dict[str, Any]:
+    from tidegate.session import open_session
 
     try:
-        table = open_table(policy, folder=folder)
+        session = open_session(path)
+        engines = session.check_sources()
     except TidegateError as error:
         return {"says": error.what, "do": error.do, "problem": True}
-    return {"says": f"{plural(len(policy.attributes), 'declared column')} found, read by {table.engine}"}
+    return {"says": f"{plural(len(session.policy.attributes), 'declared column')} found, read by {engines}"}
 
 
 def _print(findings: list[Any], problems: int, next_commands: list[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from tidegate.cli.output import JSON, emit, say, working
+from tidegate.cli.synthesize import staged
 from tidegate.errors import SourceMissing, Unsupported
 
 ENDINGS = (".csv", ".parquet")
@@ -25,7 +26,7 @@ def quality(
     rule: str = typer.Option(
         "auto", "--rule", help="The rule that combines several tables: auto, single, between, raghunathan."
     ),
-    rows: int = typer.Option(50_000, "--rows", help="The most rows per table for trees and propensities."),
+    rows: int = typer.Option(50_000, "--rows", help="The most rows per table for classifiers."),
     epsilon: str = typer.Option(
         "",
         "--epsilon",
@@ -75,7 +76,7 @@ def read_tables(path: Path, policy: Any) -> list[Any]:
 def _report(session: Any, tables: list[Any], formula: str, rule: str, rows: int) -> Any:
     from tidegate.synthesize.quality import quality_of
 
-    with working("comparing"):
+    with staged() as progress:
         return quality_of(
             session.table,
             tables,
@@ -84,6 +85,7 @@ def _report(session: Any, tables: list[Any], formula: str, rule: str, rows: int)
             formula=formula,
             rule=rule,  # type: ignore[arg-type]
             at_most=rows,
+            progress=progress,
         )
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tidegate.errors import SourceUnreadable
-from tidegate.policy.attributes import Category, Items
+from tidegate.policy.attributes import Items
+from tidegate.policy.categories import Category
 from tidegate.policy.collection import Collection, Question
 
 TRUTHS = {"true": True, "false": False}

@@ -6,12 +6,15 @@ import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tidegate.cli.output import JSON, emit, say
 from tidegate.errors import Unsupported
+
+if TYPE_CHECKING:
+    from tidegate.session import Session
 
 
 def synthesize(
@@ -20,16 +23,21 @@ def synthesize(
     rho: str | None = typer.Option(
         None, "--rho", help="The largest probability of identification by all these tables together."
     ),
+    z: str | None = typer.Option(None, "--z", help="The loss per table under the average guarantee."),
     share: str | None = typer.Option(
         None, "--share", help="The part of the total budget for all these tables, e.g. 0.5."
     ),
-    tables: int = typer.Option(1, "--tables", help="The number of tables, learned independently; each costs epsilon."),
+    delta: str | None = typer.Option(
+        None, "--delta", help="With --epsilon: spend the z that is shown as this epsilon and delta, e.g. 0.000001."
+    ),
+    tables: int = typer.Option(
+        1, "--tables", help="The number of tables, learned independently; each has its own loss."
+    ),
     rows: int | None = typer.Option(None, "--rows", help="Rows per table (default: as many as the original)."),
     model: str = typer.Option(
-        "auto", "--model", help="The model; auto chooses one from public facts and explains why."
+        "forest/2", "--model", help='"forest/2", or "forest/1" for tables that an earlier version stored.'
     ),
     target: str = typer.Option("", "--target", help="The column whose relations matter most."),
-    split: list[str] = typer.Option([], "--split", help="The fraction of epsilon for a stage, e.g. margins=0.5."),
     columns: list[str] = typer.Option([], "--column", help="Synthesize only this column (can be repeated)."),
     seed: int | None = typer.Option(None, "--seed", help="The public seed of the rows; changing it is free."),
     out: Path | None = typer.Option(None, "--out", help="A folder for the tables and a description of their promise."),
@@ -52,16 +60,13 @@ def synthesize(
     from tidegate.synthesize.plan import plan_for
     from tidegate.synthesize.request import resolve_request
 
-    settings: dict[str, Any] = {
-        "epsilon": epsilon,
-        "rho": rho,
-        "share": share,
-        "tables": tables,
-        "rows": rows,
-        "model": model,
-    }
-    settings |= {"target": target, "split": dict(map(_share, split)), "seed": seed, "columns": columns}
+    settings: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "z": z, "share": share, "delta": delta}
+    settings |= {"tables": tables, "rows": rows, "model": model, "target": target, "seed": seed, "columns": columns}
     with tg.open(policy, ledger=ledger) as session:
+        if session.policy.tables:
+            return _synthesize_linked(
+                session, settings, out, kind, json=json, key=key, refused=preview or bool(quality)
+            )
         before = session.preview_synthesis(**settings)
         if preview:
             return emit(before.to_dict()) if json else say(str(before))
@@ -85,13 +90,28 @@ def synthesize(
     return None
 
 
-def _share(text: str) -> tuple[str, str]:
-    name, sign, share = text.partition("=")
-    if not (name and sign and share):
+def _synthesize_linked(
+    session: Session, settings: dict[str, Any], out: Path | None, kind: str, *, json: bool, key: str, refused: bool
+) -> None:
+    """Write the linked tables of a policy with several."""
+    from tidegate.synthesize.files import refuse_new_folder
+
+    unused = {"tables": 1, "model": "forest/2", "target": "", "columns": ()}
+    others = [name for name, default in unused.items() if (settings.pop(name) or default) != default]
+    if refused or others:
         raise Unsupported(
-            f'`--split` must be STAGE=FRACTION, not "{text}".', "Write, for example, --split margins=0.5."
+            f"Linked tables have no {', '.join(f'--{name}' for name in [*others, *(['preview', 'quality'] if refused else [])])}.",
+            "Omit these options; [synthesis] in the policy says which columns are learned.",
         )
-    return name.strip(), share.strip()
+    if out is None:
+        raise Unsupported("`--out` is missing, so there is no folder for the tables.", "Add --out synthetic/.")
+    refuse_new_folder(out, kind)
+    with staged() as progress:
+        linked = session.synthesize_linked(**settings, key=key, user=getpass.getuser(), progress=progress)
+        paths = linked.write(out, kind=kind)
+    if json:
+        return emit({**linked.to_dict(), "files": [str(path) for path in paths]})
+    return say(str(linked), *(str(path) for path in paths))
 
 
 @contextmanager

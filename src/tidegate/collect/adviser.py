@@ -20,7 +20,8 @@ from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain, say
 from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure, RandomizedResponse
 from tidegate.operators.operator import LARGEST_EPSILON
-from tidegate.policy.attributes import Attribute, Category, Integer
+from tidegate.policy.attributes import Attribute, Integer
+from tidegate.policy.categories import Category
 from tidegate.policy.collection import Question, operator_for
 from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed

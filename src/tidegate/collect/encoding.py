@@ -10,12 +10,14 @@ from typing import Any
 
 from tidegate.errors import Unsupported
 from tidegate.exact import exact, say
-from tidegate.policy.attributes import Category, Items, Numeric
+from tidegate.policy.attributes import Items, Numeric
+from tidegate.policy.calendar import Date, Moment
+from tidegate.policy.categories import Boolean, Category
 from tidegate.policy.collection import Question
 
 
 def code_of(question: Question, value: Any) -> int:
-    """Return the code of a true value; numbers outside the bounds are moved to the nearest bound.
+    """Return the code of a true value. One outside the bounds is moved to the nearest or refused, as `outside` says.
 
     The code of a set of items has bit i set if item i of the vocabulary is in the set.
     """
@@ -31,31 +33,47 @@ def code_of(question: Question, value: Any) -> int:
 
 
 def _number(question: Question, grid: Numeric, value: Any) -> int:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        if getattr(grid, "missing", "") == "lowest":
-            return 0
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    if is_missing and getattr(grid, "missing", "") != "lowest":
         raise Unsupported(
-            f'"{question.attribute}" needs a number; it was left empty.',
-            "This collection does not accept missing numbers. Nothing was sent.",
+            f'"{question.attribute}" needs {grid.comparable}; it was left empty.',
+            "This collection does not accept missing answers. Nothing was sent.",
         )
-    number = None
+    if is_missing:
+        return 0
+    position = _position(grid, value)
+    if position is None:
+        raise Unsupported(f'"{question.attribute}" needs {grid.comparable}.', f"{grid.describe()}. Nothing was sent.")
+    end = grid.size if isinstance(grid, Moment) else grid.size - 1  # the last moment of a cell is in it
+    is_inside = 0 <= position < end or (position == end and not isinstance(grid, Moment))
+    if is_inside or getattr(grid, "outside", "clamp") == "clamp":
+        nearest = math.floor(position if isinstance(grid, Moment) else position + Fraction(1, 2))
+        return min(max(nearest, 0), grid.size - 1)
+    if getattr(grid, "missing", "") == "lowest":
+        return 0
+    raise Unsupported(f'"{question.attribute}" is outside its range.', f"{grid.describe()}. Nothing was sent.")
+
+
+def _position(grid: Numeric, value: Any) -> Fraction | None:
+    """Return where a true value is between codes; None if it is not a value of this kind."""
+    if isinstance(grid, Moment):
+        return grid.position(value.strip() if isinstance(value, str) else value)
     with suppress(TypeError, ValueError):
-        number = exact(value)
-    if number is None:
-        raise Unsupported(f'"{question.attribute}" needs a number.', f"{grid.describe()}. Nothing was sent.")
-    nearest = math.floor((number - grid.low) / grid.width + Fraction(1, 2))
-    return min(max(nearest, 0), grid.size - 1)
+        return grid.position(exact(value))
+    return None
 
 
 def _category(question: Question, universe: Category, value: Any) -> int:
     for code, listed in enumerate(universe.values):
         if type(listed) is type(value) and listed == value:
             return code
+    if universe.outside == "other" and value is not None:
+        return universe.size - 1
     if universe.missing == "value":
         return universe.size
     raise Unsupported(
         f'"{question.attribute}" must be one of its {universe.size:,} listed values.',
-        f"{', '.join(map(str, universe.values[:20]))}{', ...' if universe.size > 20 else ''}. Nothing was sent.",
+        f"{', '.join(_word(universe, code) for code in range(min(20, universe.size)))}{', ...' if universe.size > 20 else ''}. Nothing was sent.",
     )
 
 
@@ -78,16 +96,36 @@ def _basket(question: Question, universe: Items, value: Any) -> list[int]:
 
 
 def words_of(question: Question, first: int, last: int | None = None) -> str:
-    """Return a code, or a run of codes, as text: ``34``, ``19 to 63``, ``L1``, ``missing``."""
+    """Return a code, or a run of codes, as text: ``34``, ``19 to 63``, ``2024-03-01 to 2024-03-31``, ``L1``, ``missing``."""
     universe, last = question.universe, first if last is None else last
+    if isinstance(universe, Moment):
+        return _span(universe, first, last)
     if isinstance(universe, Numeric):
         low, high = _lowest(universe, first), _lowest(universe, last + 1) - universe.width
         return say(low) if low == high else f"{say(low)} to {say(high)}"
     if isinstance(universe, Items):
         is_item = first < len(universe.vocabulary)
         return universe.vocabulary[first] if is_item else "the number of your items"
-    values = getattr(universe, "values", ())
-    return str(values[first]) if first < len(values) else "missing"
+    return _word(universe, first) if isinstance(universe, Category) and first < universe.size else "missing"
+
+
+def _word(universe: Category, code: int) -> str:
+    value = str(universe.values[code])
+    return value.lower() if isinstance(universe, Boolean) else value
+
+
+def _span(universe: Moment, first: int, last: int) -> str:
+    """Return the first and the last day or minute of a run of cells."""
+    if isinstance(universe, Date):
+        start, end = (
+            universe.start(universe.origin + first).isoformat(),
+            universe.end(universe.origin + last).isoformat(),
+        )
+    else:
+        minute = Fraction(60, universe.step)
+        moments = universe.shown(Fraction(first)), universe.shown(last + 1 - minute)
+        start, end = (moment.isoformat(*((" ",) if hasattr(moment, "date") else ()), "minutes") for moment in moments)
+    return start if start == end else f"{start} to {end}"
 
 
 def _lowest(universe: Numeric, index: int) -> Fraction:

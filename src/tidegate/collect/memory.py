@@ -35,8 +35,9 @@ from tidegate.accounting.respondent import Loss, total
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.exact import say
 from tidegate.policy.attributes import Attribute, Numeric
+from tidegate.policy.calendar import Moment
 from tidegate.policy.collection import Question
-from tidegate.policy.fingerprint import fingerprint_of
+from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Memory = MutableMapping[str, Any]
 
@@ -59,11 +60,13 @@ def question_key(holder: str, question: Question) -> str:
 
 def _universe(universe: Attribute) -> dict[str, Any]:
     """Return the values in one form, with numbers as exact texts."""
-    if not isinstance(universe, Numeric):
-        return universe.to_dict()
+    if isinstance(universe, Moment) or not isinstance(universe, Numeric):
+        return texts(universe.to_dict())  # type: ignore[no-any-return]
     bounds = {"from": str(universe.low), "to": str(universe.high), "step": str(universe.width)}
     bins = list(map(str, universe.cuts))
-    return {"kind": universe.kind, **bounds, "bins": bins, "missing": universe.to_dict()["missing"]}
+    content = universe.to_dict()
+    settings = {name: value for name, value in content.items() if name in ("missing", "outside")}
+    return {"kind": universe.kind, **bounds, "bins": bins, **settings}
 
 
 @dataclass(frozen=True)

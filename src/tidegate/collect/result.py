@@ -18,11 +18,13 @@ from tidegate.collect.validation import has_distribution
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.extras import extra
+from tidegate.frames import Row, Rows
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
 from tidegate.operators import Operator
 from tidegate.policy import Policy
 from tidegate.policy.attributes import Numeric
+from tidegate.policy.calendar import Moment
 from tidegate.policy.collection import Question
 
 with extra("collect", "Estimating from randomized reports"):
@@ -47,14 +49,14 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Distribution:
+class Distribution(Rows):
     """Estimated shares of all values, in the order of the attribute.
 
     masses      the estimate: not negative, sums to one       low, high   its band; None if the method has none
     raw         the raw reports: the share of each report (numbers), or of reports that contain each value; raw[0]
                 is at index `first`, which is below zero if noise can move a number out of its range
     unbiased    of categories: the unbiased shares (can be negative), with their standard `errors`
-    mean        of numbers: the mean and its interval
+    mean        of numbers: the mean and its interval; of dates and times as ISO 8601 text
     """
 
     question: str
@@ -70,7 +72,7 @@ class Distribution:
     first: int = 0
     unbiased: Floats | None = None
     errors: Floats | None = None
-    mean: tuple[float, float, float] | None = None
+    mean: tuple[float, float, float] | tuple[str, str, str] | None = None
     scale: tuple[float, float] | None = None  # of numbers without bins: the value at place 0, and the step
     warnings: tuple[str, ...] = ()
     _found: Reconstruction | None = field(default=None, repr=False)
@@ -88,14 +90,15 @@ class Distribution:
             return f"the method {self.method} has no error bounds"
         between = ""
         if self.mean is not None:
-            between = f"the mean is {say(self.mean[0])}, between {say(self.mean[1])} and {say(self.mean[2])}; "
+            middle, low, high = map(_said, self.mean)
+            between = f"the mean is {middle}, between {low} and {high}; "
         return f"{between}each share is in its band ({confidence}, measured, not proven)"
 
     @property
     def finding(self) -> str:
         """The main finding, as a title. A value is called more frequent only if that exceeds the noise, jointly over all pairs."""
         if self.mean is not None:
-            middle, low, high = map(say, self.mean)
+            middle, low, high = map(_said, self.mean)
             return f"The mean {self.attribute} is {middle}, between {low} and {high}"
         if self.unbiased is None or self.errors is None or not 2 <= len(self.labels) <= MOST_GROUPS:
             return f"The shares of {len(self.labels):,} values of {self.attribute}"
@@ -137,6 +140,23 @@ class Distribution:
         band = self._found.band(self._band, confidence=self.confidence, of=groups)
         each = zip(names, groups @ self.masses, band.low, band.high, strict=True)
         return [Run(name, float(mass), float(low), float(high)) for name, mass, low, high in each]
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per value: its estimated share, its band, and of categories its standard error."""
+        return [
+            {
+                "value": label,
+                "share": float(self.masses[index]),
+                **{name: None if of is None else float(of[index]) for name, of in self._bounds().items()},
+            }
+            for index, label in enumerate(self.labels)
+        ]
+
+    def _bounds(self) -> dict[str, Floats | None]:
+        return {"low": self.low, "high": self.high, "error": self.errors}
+
+    def _kinds(self) -> dict[str, type]:
+        return dict.fromkeys(self._bounds(), float)
 
     def _sent(self, most: int) -> list[Run]:
         """Return the rows of a distribution that came as JSON: bands of merged neighbors need the fitted model."""
@@ -286,6 +306,7 @@ def _of_numbers(
     sure = reconstruction.method.startswith(("bank", "inversion")) or band != "default"
     ends = reconstruction.band(band, confidence=confidence) if sure else None
     scale = _scale(question)
+    has_mean = scale is not None or isinstance(question.universe, Moment)
     return Distribution(
         name,
         question.attribute,
@@ -298,7 +319,7 @@ def _of_numbers(
         confidence,
         counted.counts / counted.reports,
         first=-((operator.report_size - operator.values) // 2),
-        mean=_mean(reconstruction, band, confidence, scale) if ends and scale else None,
+        mean=_mean(reconstruction, band, confidence, question.universe) if ends and has_mean else None,
         scale=scale,
         warnings=reconstruction.warnings,
         _found=reconstruction,
@@ -307,18 +328,27 @@ def _of_numbers(
 
 
 def _mean(
-    reconstruction: Reconstruction, band: str, confidence: float, scale: tuple[float, float]
-) -> tuple[float, float, float]:
-    start, step = scale
+    reconstruction: Reconstruction, band: str, confidence: float, grid: Any
+) -> tuple[float, float, float] | tuple[str, str, str]:
     places = np.arange(reconstruction.masses.size, dtype=np.float64)
     ends = reconstruction.band(band, confidence=confidence, of=places)
-    low, middle, high = (start + step * float(x) for x in (ends.low[0], places @ reconstruction.masses, ends.high[0]))
-    return middle, low, high
+    low, middle, high = float(ends.low[0]), float(places @ reconstruction.masses), float(ends.high[0])
+    if isinstance(grid, Moment):
+        middle, low, high = (grid.shown(position) for position in (middle, low, high))
+        return str(middle), str(low), str(high)
+    start, step = float(grid.low), float(grid.width)
+    return start + step * middle, start + step * low, start + step * high
+
+
+def _said(number: float | str) -> str:
+    return number if isinstance(number, str) else say(number)
 
 
 def _scale(question: Question) -> tuple[float, float] | None:
     grid = question.universe
-    return (float(grid.low), float(grid.width)) if isinstance(grid, Numeric) and not grid.cuts else None
+    if isinstance(grid, Moment) or not isinstance(grid, Numeric) or grid.cuts:
+        return None
+    return float(grid.low), float(grid.width)
 
 
 def _widths(question: Question) -> Floats | None:

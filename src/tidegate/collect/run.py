@@ -25,6 +25,7 @@ from tidegate.collect.request import make_report
 from tidegate.collect.validation import REPLAYED, Checked, check, layout_of
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import StalePolicy, Unsupported
+from tidegate.frames import Row, Rows
 from tidegate.ledger import Ledger
 from tidegate.ledger.arrivals import Arrival
 from tidegate.ledger.chain import moment_text
@@ -42,7 +43,7 @@ LARGEST_BATCH, LONGEST_NAME = 1_000_000, 200
 
 
 @dataclass(frozen=True)
-class Submitted:
+class Submitted(Rows):
     """The result of a batch: `reasons` has None for each accepted report.
 
     `again`: the same batch was accepted before, and nothing was done now. `entry` is the hash of its entry; empty if no
@@ -67,6 +68,13 @@ class Submitted:
         refused = sum(self.refused.values())
         summary = f"{self.accepted:,} reports accepted{' before' if self.again else ''}; {refused:,} refused."
         return "\n".join([summary, *(f"  {number:,}: {reason}" for reason, number in self.refused.items())])
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per report: whether it was accepted, and otherwise why not."""
+        return [{"report": n, "accepted": why is None, "reason": why} for n, why in enumerate(self.reasons)]
+
+    def _kinds(self) -> dict[str, type]:
+        return {"report": int, "accepted": bool, "reason": str}
 
     def response(self) -> SubmittedReports:
         """Return the typed response, as the service sends it."""

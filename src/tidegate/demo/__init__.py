@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from tidegate.demo import people, soldiers
+from tidegate.ledger.known_sources import BESIDE_POLICY
 
 NAMES = ("people", "soldiers", "shop")
 LEDGER = "demo.ledger"  # one for all three; their policies name it
@@ -30,6 +31,7 @@ def write(folder: Path) -> list[str]:
     written = [name for name in texts if not (folder / name).exists()]
     for name in written:
         (folder / name).write_text(texts[name](), "utf-8")
+    (folder / BESIDE_POLICY).touch(0o600)  # another demo has the same data: it must not be in the user's registry
     return written
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidegate.accounting import Amount, Budget, Price, budget_of
+from tidegate.accounting import FREE, ZERO, Amount, Budget, Price, budget_of
 from tidegate.accounting.budget import PREFIX
 from tidegate.ledger.ledger import Account, Receipt, SourceChange
 from tidegate.policy import Policy
@@ -30,6 +30,11 @@ class Charge:
         stored = "" if receipt.fresh or receipt.stored is None else receipt.entry.at
         cost, budget = receipt.cost, budget_of(policy)
         return cls(cost, receipt.price, receipt.account, budget, receipt.entry.hash, stored, receipt.source)
+
+    @classmethod
+    def nothing(cls, account: Account, policy: Policy) -> Charge:
+        """Return the charge of public numbers: nothing, without an entry."""
+        return cls(ZERO, FREE, account, budget_of(policy), "")
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Charge:
@@ -68,7 +73,8 @@ class Charge:
         risks = [f"identification of {name} at most {p['after']:.3g}" for name, p in self.identification().items()]
         risks += [f"yes/no certainty at most {self.yes_no()['after']:.3g}"] if risks else []
         cost = f"cost {PREFIX[self.account.unit]}{self.cost.say()}, {self.account.left.say()} remaining"
-        parts = [*stored_in_words(self.stored), cost, *risks, f"entry {self.entry[:8]}"]
+        entry = [f"entry {self.entry[:8]}"] if self.entry else ["public, so nothing was charged"]
+        parts = [*stored_in_words(self.stored), cost, *risks, *entry]
         return "\n".join(["     ".join(parts), *source_in_words(self.stored, self.source)])
 
     def to_dict(self) -> dict[str, Any]:

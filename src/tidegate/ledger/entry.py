@@ -6,10 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
+
+from tidegate.frames import Row
 
 FORMAT = 1
 GENESIS = "0" * 64
+AMOUNTS = ("amount", "spent", "ceiling")
 
 CREATED = "genesis"  # entry 0, the creation of a ledger: the body contains the format and commitments to its secrets
 ADOPTED = "adoption"  # a ledger of an earlier version without genesis: the same body
@@ -18,6 +22,9 @@ OPENED = "policy"  # the policy of a data set, new or changed: the body contains
 CHARGED = "charge"  # the highest possible cost of a request, before a row is read
 REPEATED = "again"  # a charged query under another idempotency key, at no cost
 ANSWERED = "result"  # the result of a charge: the body contains the SHA-256 of the stored result
+FAILED = "failure"  # a charge whose run failed: the body names it
+INSPECTED = "inspection"  # the owner compared the data with the policy after failures
+SECOND = "second-account"  # the source has another account elsewhere: the body contains the reason for this one
 DESK = "desk"  # a release desk opens: the body names its promises and the SHA-256 of its plans
 DECIDED = "release"  # requests for records were decided: records released, requests waiting
 WITHDRAWN = "withdrawal"  # a waiting request was withdrawn
@@ -64,6 +71,11 @@ class Entry:
     def line(self) -> str:
         """Return the entry as a line of an export."""
         return canonical(self.__dict__)
+
+    def row(self) -> Row:
+        """Return the entry as a row of a table: amounts as the nearest floats, the time as a time."""
+        amounts = {name: float(text) if (text := getattr(self, name)) else None for name in AMOUNTS}
+        return {**self.__dict__, "at": datetime.fromisoformat(self.at), **amounts}
 
 
 def canonical(value: Any) -> str:

@@ -20,9 +20,12 @@ from tidegate.ledger.entry import (
     CREATED,
     DECIDED,
     DESK,
+    FAILED,
+    INSPECTED,
     OPENED,
     REPEATED,
     REPORTED,
+    SECOND,
     WITHDRAWN,
     WRITTEN_OFF,
     Entry,
@@ -87,6 +90,18 @@ def _repeated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"Entry {body['charge']:,} was requested again under another key, at no cost."
 
 
+def _failed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"The source could not be read for entry {body['charge']:,}; the charge stands."
+
+
+def _inspected(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return "The owner compared the data with the policy."
+
+
+def _second(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"The source has another account. The reason for this one: {body['reason']}."
+
+
 def _desk(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"The release desk opened under {', '.join(body['promises'])} (baselines and critical values {body['sha256'][:8]})."
 
@@ -149,6 +164,9 @@ SENTENCES = {
     CHARGED: _charged,
     REPEATED: _repeated,
     ANSWERED: _answered,
+    FAILED: _failed,
+    INSPECTED: _inspected,
+    SECOND: _second,
     DESK: _desk,
     DECIDED: _decided,
     WITHDRAWN: _withdrawn,

@@ -11,8 +11,9 @@ costs nothing more. Only one result of a request is ever recorded, and only a re
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection, select
@@ -32,10 +33,23 @@ from tidegate.accounting import (
 )
 from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
-from tidegate.errors import BudgetExceeded, KeyReused, StalePolicy, Unsupported
-from tidegate.ledger import arrivals, file, queries, shares, sources, totals
+from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
+from tidegate.frames import Row, Rows
+from tidegate.ledger import arrivals, file, queries, remarks, shares, sources, totals
 from tidegate.ledger.chain import append, ends, unchanged
-from tidegate.ledger.entry import ANSWERED, CHARGED, GENESIS, OPENED, REPEATED, Entry, canonical, entry_from, sha256
+from tidegate.ledger.entry import (
+    AMOUNTS,
+    ANSWERED,
+    CHARGED,
+    GENESIS,
+    OPENED,
+    REPEATED,
+    Entry,
+    canonical,
+    entry_from,
+    sha256,
+)
+from tidegate.ledger.known_sources import SourceGuard
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.source_states import ReadState, SourceStates
 from tidegate.ledger.store import Store
@@ -49,7 +63,7 @@ SourceChange = Literal["unchanged", "changed", "may have changed", "unknown"]
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(Rows):
     """The spent, allowed and remaining budget of a data set at one moment.
 
     `spent` and `ceiling` are in the account's unit; `totals` is spent in all units, and `ceilings` are all limits.
@@ -89,6 +103,30 @@ class Account:
         shown = {"unit": self.unit, "cost_by_unit": price.to_dict(), "spent_by_unit": self.totals.to_dict()}
         return {**shown, "epsilon_at_delta": shown_epsilon(after)}
 
+    def rows(self) -> list[Row]:
+        """Return one dictionary per limit: its unit, the spent and the remaining budget."""
+        limits = {self.unit: (self.spent, self.ceiling)}
+        if self.unit == "epsilon" and self.ceilings.z is not None:
+            limits["z"] = (self.totals.z, self.ceilings.z)
+        return [
+            {
+                "data_set": self.name,
+                "unit": unit,
+                "spent": float(spent),
+                "limit": float(limit),
+                "left": float(limit.minus(spent)),
+            }
+            for unit, (spent, limit) in limits.items()
+        ]
+
+    def _repr_html_(self) -> str:
+        from tidegate.html.notebook import budget_bar, show
+
+        text = f"{SHORT[self.unit]} {self.spent.say()} spent, {self.left.say()} left of {self.ceiling.say()}"
+        bar = budget_bar(text, spent=float(self.spent), limit=float(self.ceiling))
+        caption = "The privacy budget of all answers and synthetic tables together."
+        return show({"title": f"Budget of {self.name}", "caption": caption, "bars": [bar]})
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -112,6 +150,19 @@ class Receipt:
         """The cost of this request now, in all units."""
         return event_from_dict(self.entry.content()["event"]).price if self.fresh else FREE
 
+    def run(self, compute: Callable[[], Any]) -> Any:
+        """Return the result of reading the source. Any failure is recorded, and its message is always the same.
+
+        Raises:
+            SourceUnreadable: Reading failed. The charge stands, and a repetition costs nothing.
+        """
+        try:
+            return compute()
+        except Exception:  # noqa: S110 - whatever it says can depend on a row
+            pass
+        remarks.note_failure(self.ledger.store, self.entry)
+        raise SourceUnreadable(remarks.FAILURE)
+
     def record(self, result: Any) -> Any:
         """Store the result with its entry and return the stored one: the first result of a request wins."""
         return self.ledger._record(self.entry, canonical(result))
@@ -120,7 +171,7 @@ class Receipt:
 ADD_RESULT = results.insert()
 
 
-class Ledger:
+class Ledger(Rows):
     """Append-only entries, chained by hash, in a SQLite file or a Postgres database."""
 
     def __init__(self, url: str, *, read_only: bool = False) -> None:
@@ -128,13 +179,20 @@ class Ledger:
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
         self._source_states = SourceStates(self.store)
+        self._guards: dict[str, SourceGuard] = {}  # of accounts that were not opened yet
 
     def close(self) -> None:
         self.store.close()
 
-    def watch_source(self, account: str, read: ReadState) -> None:
-        """Record the state of an account's source with every charge, and compare it with every stored result."""
+    def watch_source(self, account: str, read: ReadState, *, guard: SourceGuard | None = None) -> None:
+        """Record the state of an account's source with every charge, and compare it with every stored result.
+
+        With a guard, the account is not opened if its source has another one.
+        """
         self._source_states.watch(account, read)
+        self._guards.pop(account, None)
+        if guard is not None:
+            self._guards[account] = guard
 
     def source_index(self, account: str) -> int:
         """Return the index of the current source state; 0 if unknown."""
@@ -148,6 +206,18 @@ class Ledger:
             The limit of an account never rises: a changed policy can lower it, and nothing restores budget. A policy
             that promises less than one under which something was spent is refused.
         """
+        name = policy.dataset.name
+        guard = self._guards.get(name)
+        state = self._source_states.read(name) if guard else None
+        if guard is None or state is None:
+            return self._open_account(policy)
+        record = guard.admit(self, name, state)
+        account = self._open_account(policy)
+        record()
+        self._guards.pop(name, None)
+        return account
+
+    def _open_account(self, policy: Policy) -> Account:
         account = self.account(policy.dataset.name)
         if account and account.policy == policy.fingerprint:
             return account
@@ -304,6 +374,18 @@ class Ledger:
         with self.store.reading() as connection:
             for row in connection.execution_options(yield_per=1000).execute(query).mappings():
                 yield entry_from(dict(row))
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per entry, of all accounts: amounts as numbers, and the time of the entry."""
+        return [entry.row() for entry in self.entries()]
+
+    def _kinds(self) -> dict[str, type]:
+        return {
+            **dict.fromkeys(Entry.__dataclass_fields__, str),
+            "number": int,
+            "at": datetime,
+            **dict.fromkeys(AMOUNTS, float),
+        }
 
     def answered(self, account: str, *, since: int = 0) -> list[tuple[Entry, Any]]:
         """Return every answered charge of an account with its stored result, except the first `since`.

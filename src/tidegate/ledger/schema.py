@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0008"
+REVISION = "0009"
 
 TEXTS = (
     "at",
@@ -127,6 +127,18 @@ source_states = Table(
     Column("salt", Text, nullable=False),
     Column("identity", Text, nullable=False),  # HMAC of the content
     Column("stamp", Text, nullable=False),  # HMAC of what is compared first: sizes and times of files
+)
+
+# Sources that have an account. Locations, contents and stamps are HMACs; the registry of a user has the same table.
+known_sources = Table(
+    "tidegate_known_sources",
+    metadata,
+    Column("location", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("ledger", Text, primary_key=True),  # the hash of its first entry, so that it can be moved
+    Column("content", Text, nullable=False),
+    Column("stamp", Text, nullable=False),
+    Column("address", Text, nullable=False),  # the file of the ledger; empty for a database
 )
 
 # Reports that were received and are not yet counted. No time, no sequence, no address: ids are keyed hashes, so that the

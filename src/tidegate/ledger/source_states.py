@@ -11,6 +11,7 @@ import hmac
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -43,14 +44,19 @@ class SourceStates:
         """Read the state of an account's source by this function from now on."""
         self._readers[account] = read
 
+    def read(self, account: str) -> SourceState | None:
+        """Return the current state of an account's source; None if it is unknown."""
+        reader = self._readers.get(account)
+        with suppress(OSError, TableError):  # the source is gone; reading its rows reports that
+            return reader() if reader else None
+        return None
+
     def state(self, account: str) -> tuple[int, bool] | None:
         """Return the index of the current source state and whether it is exact; None if it is unknown."""
-        read = self._readers.get(account)
-        try:
-            state = read() if read else None
+        state = self.read(account)
+        with suppress(OSError, TableError):
             return (self._index(account, state), state.is_exact) if state else None
-        except (OSError, TableError):  # the source is gone; reading its rows reports that
-            return None
+        return None
 
     def _index(self, account: str, state: SourceState) -> int:
         with self._turn:
@@ -59,7 +65,7 @@ class SourceStates:
                 return known
             with self._store.reading() as connection:
                 latest = _latest(connection, account)
-            if latest and hmac.compare_digest(_keyed(latest["salt"], state.stamp), latest["stamp"]):
+            if latest and hmac.compare_digest(keyed(latest["salt"], state.stamp), latest["stamp"]):
                 number = int(latest["number"])
             else:
                 number = self._note(account, state)
@@ -72,12 +78,12 @@ class SourceStates:
         with self._store.writing() as connection:
             rows = list(connection.execute(_ALL, {"account": account}).mappings())
             for row in rows:
-                if hmac.compare_digest(_keyed(row["salt"], content), row["identity"]):
-                    stamp = _keyed(row["salt"], state.stamp)
+                if hmac.compare_digest(keyed(row["salt"], content), row["identity"]):
+                    stamp = keyed(row["salt"], state.stamp)
                     connection.execute(_RESTAMP, {"of": account, "old": row["number"], "now": stamp})
                     return int(row["number"])
             salt, number = secrets.token_hex(32), int(rows[0]["number"]) + 1 if rows else 1
-            hashes = {"identity": _keyed(salt, content), "stamp": _keyed(salt, state.stamp)}
+            hashes = {"identity": keyed(salt, content), "stamp": keyed(salt, state.stamp)}
             connection.execute(source_states.insert(), {"account": account, "number": number, "salt": salt, **hashes})
             return number
 
@@ -86,5 +92,6 @@ def _latest(connection: Connection, account: str) -> Any:
     return connection.execute(_ALL.limit(1), {"account": account}).mappings().first()
 
 
-def _keyed(salt: str, text: str) -> str:
+def keyed(salt: str, text: str) -> str:
+    """Return the keyed hash of a text. A plain one would let others try candidates."""
     return hmac.new(bytes.fromhex(salt), text.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()

@@ -20,11 +20,14 @@ from tidegate.ledger.entry import (
     CREATED,
     DECIDED,
     DESK,
+    FAILED,
     FORMAT,
     GENESIS,
+    INSPECTED,
     OPENED,
     REPEATED,
     REPORTED,
+    SECOND,
     WITHDRAWN,
     WRITTEN_OFF,
     Entry,
@@ -283,9 +286,12 @@ class _Replay:
         number = entry.content()["charge"]
         charged = self.questions.get((entry.account, number))
         return _wrong(
-            ("it repeats a charge that does not exist", charged == entry.question),
+            ("it names a charge that does not exist", charged == entry.question),
             ("it changes the account", _still(entry, state)),
         )
+
+    def _remark(self, entry: Entry, state: _State) -> list[str]:
+        return _wrong(("it changes the account", _still(entry, state)))
 
     def _result(self, entry: Entry, state: _State) -> list[str]:
         body, name = entry.content(), (entry.account, entry.request)
@@ -384,6 +390,9 @@ KINDS = {
     CHARGED: _Replay._charge,
     REPEATED: _Replay._repeated,
     ANSWERED: _Replay._result,
+    FAILED: _Replay._repeated,
+    INSPECTED: _Replay._remark,
+    SECOND: _Replay._remark,
     DESK: _Replay._desk,
     DECIDED: _Replay._decided,
     WITHDRAWN: _Replay._withdrawn,

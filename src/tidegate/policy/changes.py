@@ -31,6 +31,15 @@ def changes(old: Policy, new: Policy) -> list[str]:
             descriptions.append(
                 f"{name}: {before.describe() if before else 'not declared'} -> {after.describe() if after else 'not declared'}"
             )
+    for title, links, links_now in (
+        ("table", _tables(old), _tables(new)),
+        ("relation", old.relations, new.relations),
+    ):
+        descriptions += [
+            f"{title} {name}: {links.get(name) or 'not declared'} -> {links_now.get(name) or 'not declared'}"
+            for name in dict.fromkeys((*links, *links_now))
+            if links.get(name) != links_now.get(name)
+        ]
     if old.version != new.version:
         descriptions.append(f"version: {old.version} -> {new.version}")
     for title, was, now in (
@@ -52,6 +61,14 @@ def changes(old: Policy, new: Policy) -> list[str]:
     return descriptions
 
 
+def _tables(policy: Policy) -> dict[str, str]:
+    """Return the description of every table, with the start of a reference table's digest."""
+    return {
+        name: f"{table.kind}{f' ({table.digest[:12]})' if table.digest else ''}"
+        for name, table in policy.tables.items()
+    }
+
+
 def refuse_loosening(old: Policy, new: Policy) -> None:
     """Raise PolicyLoosened if `new` promises less than `old`, under which something was already released."""
     for problem in _find_loosening(old, new):
@@ -64,6 +81,7 @@ def refuse_loosening(old: Policy, new: Policy) -> None:
 def _find_loosening(old: Policy, new: Policy) -> list[str]:
     return [
         *_unit(old, new),
+        *_publications(old, new),
         *_identification(old, new),
         *_loss(old, new),
         *_concealments(old, new),
@@ -77,6 +95,15 @@ def _unit(old: Policy, new: Policy) -> list[str]:
     if before == after or same_person:
         return []
     return [f"the protected unit would change from {before.describe()} to {after.describe()}"]
+
+
+def _publications(old: Policy, new: Policy) -> list[str]:
+    """A private table cannot become public: the answers about it would no longer cost anything."""
+    return [
+        f"the private table {name} would become a public reference table"
+        for name, table in new.tables.items()
+        if table.reference and name in old.tables and not old.tables[name].reference
+    ]
 
 
 def _identification(old: Policy, new: Policy) -> list[str]:

@@ -18,8 +18,10 @@ from tidegate.exact import Number, exact, plain, say
 from tidegate.operators import BASKET_OPERATORS, OPERATORS, VALUE_OPERATORS, Operator, Parameter
 from tidegate.operators.basket_plans import BasketPlan, SetOperator, check_plans, cuts, largest_basket, read_plans
 from tidegate.operators.operator import EACH
-from tidegate.policy.attributes import Attribute, Category, Items, Numeric
+from tidegate.policy.attributes import Attribute, Items, Key, Numeric
 from tidegate.policy.batches import DEFAULT, BatchRule
+from tidegate.policy.calendar import Moment
+from tidegate.policy.categories import Category
 from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Repeats = Literal["memoised", "once", "two-layers"]
@@ -84,7 +86,8 @@ class Question:
                 f'Unknown operator: "{self.operator}".', did_you_mean(self.operator, list(OPERATORS))
             )
         if not isinstance(self.universe, Numeric | Category):
-            raise PolicyUnreadable(f'"{self.attribute}" is a key: it names the person and is never collected.')
+            reason = "is a key: it names the person and is" if isinstance(self.universe, Key) else "is text, which is"
+            raise PolicyUnreadable(f'"{self.attribute}" {reason} never collected.', "Choose another attribute.")
         if VALUE_OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
             free = [name for name, known in VALUE_OPERATORS.items() if not known.ordered]
             raise PolicyUnreadable(
@@ -94,9 +97,9 @@ class Question:
         if not 2 <= self.size <= LARGEST_SIZE:
             raise PolicyUnreadable(
                 f'A question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
-                "Declare bins or a larger step for it."
-                if self.size > 2
-                else "Declare more values, or choose another attribute.",
+                "Declare more values, or choose another attribute."
+                if self.size < 2
+                else f"Declare {'a coarser grid' if isinstance(self.universe, Moment) else 'bins or a larger step'} for it.",
             )
 
     def _check_parameters(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from decimal import Decimal
@@ -9,11 +10,13 @@ from typing import Any
 
 
 def texts(value: Any) -> Any:
-    """Return plain values with decimals as text, so that every language writes the same digits."""
+    """Return plain values with decimals, dates and times as text, so that every language writes the same digits."""
     if isinstance(value, dict):
         return {name: texts(item) for name, item in value.items()}
     if isinstance(value, list):
         return [texts(item) for item in value]
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
     return f"{value:f}" if isinstance(value, Decimal) else value
 
 

@@ -12,12 +12,16 @@ from typing import Any
 
 from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_you_mean
 from tidegate.exact import plain, say
+from tidegate.frames import Row, Rows
 from tidegate.policy.attributes import Attribute, Key, Numeric
+from tidegate.policy.categories import Text
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
 from tidegate.policy.promises import FINEST_DEFAULT, Identification, Loss
+from tidegate.policy.row_source import ReferenceColumn, RowSource, flat_policy, reference_codes
 from tidegate.policy.synthesis import Shapes
+from tidegate.policy.tables import LinkedTable, check_linked_synthesis, check_tables, resolve_column, with_full_names
 
 VERSION = 2  # of new policies; version 1 has no default windows
 VERSIONS = (1, 2)
@@ -104,10 +108,11 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class Policy:
+class Policy(Rows):
     """Attributes and promises of one data set. Every ledger entry contains `Policy.fingerprint`.
 
-    `version` 2 gives long numeric columns a default window (see `window`); policies of version 1 keep their meaning.
+    `version` 2 gives long numeric columns a default window (see `window`); policies of version 1 keep their meaning. If there
+    are `tables`, `attributes` are their columns by dotted name ("visits.cost"), and `relations` link foreign keys to keys.
     """
 
     dataset: Dataset
@@ -118,10 +123,15 @@ class Policy:
     collections: Mapping[str, Collection] = field(default_factory=dict)
     synthesis: Shapes = field(default_factory=Shapes)
     version: int = VERSION
+    tables: Mapping[str, LinkedTable] = field(default_factory=dict)
+    relations: Mapping[str, str] = field(default_factory=dict)
+    references: Mapping[str, ReferenceColumn] = field(default_factory=dict, repr=False)  # of `flat` policies
 
     def __post_init__(self) -> None:
         self._check_types()
         object.__setattr__(self, "attributes", dict(self.attributes))
+        if self.tables or self.relations:
+            self._link_tables()
         object.__setattr__(self, "concealments", dict(self.concealments))
         object.__setattr__(self, "collections", dict(self.collections))
         if not self.attributes:
@@ -133,6 +143,23 @@ class Policy:
         for name, collection in self.collections.items():
             self._check_collection(name, collection)
         self.synthesis.check(self.attributes)
+        if self.tables:
+            check_linked_synthesis(self)
+        elif self.synthesis.linked:
+            raise PolicyUnreadable("[synthesis] `linked` is for policies with several tables.", "Remove it.")
+
+    def _link_tables(self) -> None:
+        columns = {name: of for table in self.tables.values() for name, of in table.columns.items()}
+        if self.attributes and self.attributes != columns:
+            raise PolicyUnreadable("The attributes of a policy with tables are those of its tables.", "Leave them out.")
+        for name, value in (
+            ("attributes", columns),
+            ("tables", dict(self.tables)),
+            ("relations", dict(self.relations)),
+        ):
+            object.__setattr__(self, name, value)
+        check_tables(self)
+        object.__setattr__(self, "identification", with_full_names(self))
 
     def window(self, name: str) -> int:
         """Return the number of steps on either side of a value within which a guess of it counts as right.
@@ -171,7 +198,7 @@ class Policy:
 
     def _check_unit(self) -> None:
         unit = self.dataset.unit
-        if isinstance(unit, EachPerson) and not isinstance(self.attribute(unit.key), Key):
+        if not self.tables and isinstance(unit, EachPerson) and not isinstance(self.attribute(unit.key), Key):
             raise PolicyUnreadable(
                 f'The unit identifies persons by "{unit.key}", which is not a key.',
                 f'Write {unit.key} = {{ kind = "key" }}.',
@@ -185,6 +212,11 @@ class Policy:
             if isinstance(self.attribute(name), Key):
                 raise PolicyUnreadable(
                     f'"{name}" is a key, so it has no values to protect.', "Remove it from `protect`."
+                )
+            if isinstance(self.attribute(name), Text):
+                raise PolicyUnreadable(
+                    f'"{name}" is text without a list of values, so the number of its values is unknown.',
+                    'Remove it from `protect`, or list its values: kind = "category".',
                 )
         if promise.worlds == "values" and not promise.protect:
             raise PolicyUnreadable(
@@ -235,6 +267,11 @@ class Policy:
                 )
         self._check_weights(name, promise)
         for column in promise.releases:
+            if isinstance(self.attribute(column), Text):
+                raise PolicyUnreadable(
+                    f'"{column}" cannot be released under [promise.concealment.{name}], because it is text without a list of values.',
+                    'Declare it as kind = "category" with a public list, or name other columns in `releases`.',
+                )
             covered = column in (*promise.reveals, *promise.about)
             if not covered and not isinstance(self.attribute(column), Key):
                 raise PolicyUnreadable(
@@ -271,7 +308,7 @@ class Policy:
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a column, or raise an error that suggests the nearest name."""
         try:
-            return self.attributes[name]
+            return self.attributes[resolve_column(self, name)]
         except KeyError:
             pass
         raise UnknownColumn(
@@ -280,14 +317,27 @@ class Policy:
             column=name,
         )
 
+    def reference_codes(self, name: str) -> tuple[str, tuple[int | None, ...]]:
+        """Return the foreign key of a reference column, and the column's code for every code of that key."""
+        return reference_codes(self, name)
+
+    def flat(self, rows: RowSource) -> Policy:
+        """Return the policy of some rows of linked tables as one table. Charges belong to the whole policy."""
+        if rows not in self._flat:
+            self._flat[rows] = flat_policy(self, rows)
+        return self._flat[rows]
+
+    @cached_property
+    def _flat(self) -> dict[RowSource, Policy]:
+        return {}
+
     def countable(self, name: str) -> Attribute:
         """Return the attribute of a column, or raise Unsupported if tables cannot be grouped by it."""
         attribute = self.attribute(name)
         if attribute.countable:
             return attribute
-        raise Unsupported(
-            f'Tables cannot be grouped by "{name}": it {attribute.describe() if attribute.kind == "key" else "contains sets"}.'
-        )
+        reasons = {"key": attribute.describe(), "text": "is text without a list of values or buckets"}
+        raise Unsupported(f'Tables cannot be grouped by "{name}": it {reasons.get(attribute.kind, "contains sets")}.')
 
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the policy file as nested plain values."""
@@ -305,21 +355,76 @@ class Policy:
             promises["loss"] = self.loss.to_dict()
         if self.concealments:
             promises["concealment"] = {name: promise.to_dict() for name, promise in self.concealments.items()}
-        attributes = {name: attribute.to_dict() for name, attribute in self.attributes.items()}
+        attributes: dict[str, Any] = {name: attribute.to_dict() for name, attribute in self.attributes.items()}
+        links: dict[str, Any] = {}
+        if self.tables:
+            links = {"tables": {name: table.to_dict() for name, table in self.tables.items()}}
+            links |= {"relations": dict(self.relations)} if self.relations else {}
+            attributes = {
+                name: {column: of.to_dict() for column, of in table.attributes.items()}
+                for name, table in self.tables.items()
+            }
         collections = {name: collection.to_dict() for name, collection in self.collections.items()}
         return {
             "version": self.version,
             "dataset": dataset,
+            **links,
             "attributes": attributes,
             **({"promise": promises} if promises else {}),
             **({"collection": collections} if collections else {}),
             **({"synthesis": self.synthesis.to_dict()} if self.synthesis else {}),
         }
 
+    def rows(self) -> list[Row]:
+        """Return one dictionary per column: its kind, what it can contain, and what a missing value means."""
+        protected = self.identification.protect if self.identification else ()
+        return [
+            {
+                "column": name,
+                "kind": attribute.kind,
+                "values": attribute.describe(),
+                "size": attribute.size or None,
+                "missing": getattr(attribute, "missing", None),
+                "protected": name in protected,
+            }
+            for name, attribute in self.attributes.items()
+        ]
+
+    def _kinds(self) -> dict[str, type]:
+        return {"size": int, "missing": str}
+
+    def _repr_html_(self) -> str:
+        from tidegate.html.notebook import show, table_of
+
+        rows = f"{self.dataset.rows:,} rows, " if self.dataset.rows is not None else ""
+        promises = [str(promise) for promise in (self.identification, self.loss) if promise]
+        promises += [f"released records ({name}): {promise}" for name, promise in self.concealments.items()]
+        promises += [f"collection {name}: randomized on the device" for name in self.collections]
+        words = {"value": "a value of their own", "lowest": "the lowest value"}
+        columns = [
+            {
+                **row,
+                "missing": words.get(row["missing"], row["missing"]),
+                "protected": "protected" if row["protected"] else "",
+            }
+            for row in self.rows()
+        ]
+        headers = {"column": "column", "values": "values", "missing": "missing values are", "protected": ""}
+        return show(
+            {
+                "title": f"Policy of {self.dataset.name}",
+                "caption": f"{rows}{self.dataset.unit.describe()}.",
+                "tables": [table_of(columns, headers)],
+                "notes": [f"Promised: {promise}." for promise in promises] or ["Nothing is promised."],
+            }
+        )
+
     def public_dict(self) -> dict[str, Any]:
         """Return `to_dict` without locations, numbers as text: the fingerprint covers it and the ledger stores it."""
         content = self.to_dict()
         content["dataset"] = {k: v for k, v in content["dataset"].items() if k not in LOCATIONS}
+        if self.tables:
+            content["tables"] = {name: table.public_dict() for name, table in self.tables.items()}
         return texts(content)  # type: ignore[no-any-return]
 
     @cached_property
@@ -342,4 +447,6 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "collections": (Mapping,),
     "synthesis": (Shapes,),
     "version": (int,),
+    "tables": (Mapping,),
+    "relations": (Mapping,),
 }

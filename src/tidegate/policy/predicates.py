@@ -6,8 +6,10 @@ missing value makes a comparison unknown, as in SQL; only rows for which the con
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import operator as op
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -15,11 +17,14 @@ from typing import Any, ClassVar, Literal
 
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain
-from tidegate.policy.attributes import Category, Numeric, Scalar
+from tidegate.policy.attributes import Numeric, Scalar
+from tidegate.policy.calendar import Moment
+from tidegate.policy.categories import Category, Text
 from tidegate.policy.policy import Policy
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
+Comparable = Number | Scalar | dt.date | dt.time
 DEEPEST = 50  # levels of nested conditions
 MOST_COMPARISONS = 2_000  # comparisons in one condition
 MOST_NESTED = 200  # parts of a chain that are stored nested
@@ -52,6 +57,14 @@ class Predicate:
         """Return the columns that the condition uses."""
         raise NotImplementedError
 
+    def compared(self) -> set[str]:
+        """Return the columns that are compared with values themselves, not within an expression."""
+        return self.columns()
+
+    def tests(self) -> set[str]:
+        """Return the expressions that are evaluated over the universe of their columns."""
+        return set()
+
     def says(self) -> str:
         """Return the condition as text."""
         raise NotImplementedError
@@ -75,12 +88,15 @@ class Compare(Predicate):
 
     def check(self, policy: Policy) -> None:
         attribute = policy.countable(self.column)
-        if isinstance(attribute, Numeric) and not isinstance(self.value, Fraction):
-            raise Unsupported(f'Column "{self.column}" is numeric.', "Compare it with a number.")
+        ordered = isinstance(attribute, Numeric)
+        if not ordered and self.operator not in ("=", "!="):
+            kind = "category" if isinstance(attribute, Category) else attribute.kind
+            raise Unsupported(f'Column "{self.column}" is a {kind} and has no order.', "Compare it with = or !=.")
         if isinstance(attribute, Category):
-            if self.operator not in ("=", "!="):
-                raise Unsupported(f'Column "{self.column}" is a category and has no order.', "Compare it with = or !=.")
             category_value(attribute, self.column, self.value)
+        elif isinstance(attribute, Numeric | Text) and attribute.position(self.value) is None:
+            kind = f"a {attribute.kind}" if isinstance(attribute, Moment | Text) else "numeric"
+            raise Unsupported(f'Column "{self.column}" is {kind}.', f"Compare it with {attribute.comparable}.")
 
     def columns(self) -> set[str]:
         return {self.column}
@@ -99,7 +115,8 @@ class Missing(Predicate):
     column: str
 
     def check(self, policy: Policy) -> None:
-        policy.countable(self.column)
+        if not isinstance(policy.attribute(self.column), Text):  # of text without buckets, only the presence is known
+            policy.countable(self.column)
 
     def columns(self) -> set[str]:
         return {self.column}
@@ -109,6 +126,34 @@ class Missing(Predicate):
 
     def to_dict(self) -> dict[str, Any]:
         return {"missing": self.column}
+
+
+@dataclass(frozen=True)
+class Holds(Predicate):
+    """An SQL expression of columns is true: ``UPPER(region) = 'NORTH'``. `of` are its columns."""
+
+    text: str
+    of: tuple[str, ...]
+
+    def check(self, policy: Policy) -> None:
+        for name in self.of:
+            if name not in policy.references:
+                policy.countable(name)
+
+    def columns(self) -> set[str]:
+        return set(self.of)
+
+    def compared(self) -> set[str]:
+        return set()
+
+    def tests(self) -> set[str]:
+        return {self.text}
+
+    def says(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"holds": self.text}
 
 
 @dataclass(frozen=True, init=False)
@@ -136,6 +181,12 @@ class Chain(Predicate):
 
     def columns(self) -> set[str]:
         return {column for part in self.parts for column in part.columns()}
+
+    def compared(self) -> set[str]:
+        return {column for part in self.parts for column in part.compared()}
+
+    def tests(self) -> set[str]:
+        return {text for part in self.parts for text in part.tests()}
 
     def says(self) -> str:
         return f"({f' {self.word} '.join(part.says() for part in self.parts)})"
@@ -196,6 +247,12 @@ class Opposite(Predicate):
     def columns(self) -> set[str]:
         return self.inner.columns()
 
+    def compared(self) -> set[str]:
+        return self.inner.compared()
+
+    def tests(self) -> set[str]:
+        return self.inner.tests()
+
     def says(self) -> str:
         return f"not ({self.inner.says()})"
 
@@ -212,37 +269,37 @@ class Column:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def _compare(self, operator: Operator, value: Number | Scalar) -> Predicate:
+    def _compare(self, operator: Operator, value: Comparable) -> Predicate:
         return Compare(self.name, operator, as_value(value))
 
-    def __ge__(self, value: Number) -> Predicate:
+    def __ge__(self, value: Comparable) -> Predicate:
         return self._compare(">=", value)
 
-    def __gt__(self, value: Number) -> Predicate:
+    def __gt__(self, value: Comparable) -> Predicate:
         return self._compare(">", value)
 
-    def __le__(self, value: Number) -> Predicate:
+    def __le__(self, value: Comparable) -> Predicate:
         return self._compare("<=", value)
 
-    def __lt__(self, value: Number) -> Predicate:
+    def __lt__(self, value: Comparable) -> Predicate:
         return self._compare("<", value)
 
-    def __eq__(self, value: Number | Scalar) -> Predicate:  # type: ignore[override]
+    def __eq__(self, value: Comparable) -> Predicate:  # type: ignore[override]
         return self._compare("=", value)
 
-    def __ne__(self, value: Number | Scalar) -> Predicate:  # type: ignore[override]
+    def __ne__(self, value: Comparable) -> Predicate:  # type: ignore[override]
         return self._compare("!=", value)
 
     __hash__ = None  # type: ignore[assignment]
 
-    def isin(self, values: list[Number | Scalar]) -> Predicate:
+    def isin(self, values: Sequence[Comparable]) -> Predicate:
         """Return the condition that the column has one of several values."""
         if not values:
             raise Unsupported("`isin` requires at least one value.")
         tests = [self._compare("=", value) for value in values]
         return Either(*tests) if len(tests) > 1 else tests[0]
 
-    def between(self, low: Number, high: Number) -> Predicate:
+    def between(self, low: Comparable, high: Comparable) -> Predicate:
         """Return the condition that the column is from low to high, both included."""
         return Both(self._compare(">=", low), self._compare("<=", high))
 
@@ -256,8 +313,10 @@ def col(name: str) -> Column:
     return Column(name)
 
 
-def as_value(value: Number | Scalar) -> Value:
-    """Return numbers as exact fractions; text and truth values unchanged."""
+def as_value(value: Comparable) -> Value:
+    """Return numbers as exact fractions, dates and times in ISO 8601; text and truth values unchanged."""
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
     return value if isinstance(value, str | bool) else exact(value)
 
 
@@ -271,9 +330,11 @@ def category_value(attribute: Category, column: str, value: Value) -> Scalar:
     )
 
 
-def code_bounds(attribute: Numeric, operator: Operator, value: Fraction) -> tuple[Operator, int] | bool:
+def code_bounds(attribute: Numeric | Text, operator: Operator, value: Value) -> tuple[Operator, int] | bool:
     """Return a comparison of values as one of codes; True or False if it holds for all codes or for none."""
-    position = (value - attribute.low) / attribute.width
+    position = attribute.position(value)
+    if position is None:
+        raise Unsupported(f"{shown(value)} cannot be compared.", f"Compare with {attribute.comparable}.")
     if operator in ("=", "!="):
         if position.denominator == 1 and 0 <= position < attribute.size:
             return operator, int(position)
@@ -313,5 +374,5 @@ def _compare_code(predicate: Compare, policy: Policy, code: int | None) -> bool 
     if isinstance(attribute, Category):
         equal = attribute.values[code] == category_value(attribute, predicate.column, predicate.value)
         return equal if predicate.operator == "=" else not equal
-    bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
+    bounds = code_bounds(attribute, predicate.operator, predicate.value)
     return bounds if isinstance(bounds, bool) else bool(OPERATORS[bounds[0]](code, bounds[1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tidegate.errors import PolicyUnreadable, TidegateError, did_you_mean
@@ -18,10 +19,10 @@ T = TypeVar("T")
 class Section:
     """A table of the file with its path, for error messages."""
 
-    def __init__(self, content: Any, path: str, undecided: list[str]) -> None:
+    def __init__(self, content: Any, path: str, undecided: list[str], folder: Path = Path()) -> None:
         if not isinstance(content, dict):
             raise PolicyUnreadable(f"{path or 'The policy'} must be a table of keys.")
-        self.content, self.path, self.undecided = dict(content), path, undecided
+        self.content, self.path, self.undecided, self.folder = dict(content), path, undecided, folder
         self.known: list[str] = []
 
     def where(self, key: str) -> str:
@@ -53,7 +54,7 @@ class Section:
         value = self.content.pop(key, default)
         if value is _MISSING:
             raise PolicyUnreadable(f"The section [{self.where(key)}] is missing.", "Add it to the policy.")
-        return Section(value, self.where(key), self.undecided)
+        return Section(value, self.where(key), self.undecided, self.folder)
 
     def names(self) -> list[str]:
         """Return the keys not read yet, in the order of the file."""

@@ -12,14 +12,16 @@ from typing import Any
 
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn, did_you_mean
 from tidegate.operators import OPERATORS, parameters_of
-from tidegate.policy.attributes import Attribute, Category, Grid, Integer, Items, Key, Numeric
+from tidegate.policy.attributes import Attribute
 from tidegate.policy.batches import read_batch
 from tidegate.policy.collection import REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
+from tidegate.policy.kinds import read_attribute
 from tidegate.policy.policy import VERSIONS, Dataset, EachPerson, EachRow, Policy, Unit
 from tidegate.policy.promises import GUARANTEES, Identification, Loss
 from tidegate.policy.section import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
-from tidegate.policy.synthesis import SCALES, Follows, Shape, Shapes
+from tidegate.policy.synthesis import Follows, read_shapes
+from tidegate.policy.tables import LinkedTable, load_references, read_tables
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -39,11 +41,14 @@ def read_policy(path: str | Path) -> Policy:
         raise PolicyUnreadable(
             f'Cannot read the policy "{path}": {problem}.', "Run `tidegate init DATA.csv` to write a first policy."
         )
-    return parse_policy(content)
+    return parse_policy(content, folder=Path(path).parent)
 
 
-def parse_policy(content: str) -> Policy:
-    """Return the policy in a TOML text. Open decisions (``"?"``) are reported together."""
+def parse_policy(content: str, *, folder: Path = Path()) -> Policy:
+    """Return the policy in a TOML text. Open decisions (``"?"``) are reported together.
+
+    Public lists of values (`values_from`) and reference tables are read from `folder`.
+    """
     problem = ""
     try:
         parsed = tomllib.loads(content, parse_float=Decimal)
@@ -52,7 +57,7 @@ def parse_policy(content: str) -> Policy:
     if problem:
         raise PolicyUnreadable(f"The policy is not valid TOML: {problem}.")
     undecided: list[str] = []
-    parts = _read(Section(parsed, "", undecided))
+    parts = _read(Section(parsed, "", undecided, folder), folder)
     if undecided:
         count = len(undecided)
         raise PolicyIncomplete(
@@ -69,7 +74,8 @@ def policy_from_dict(content: dict[str, Any]) -> Policy:
     return build()
 
 
-def _read(file: Section) -> Any:
+def _read(file: Section, folder: Path | None = None) -> Any:
+    """Read a policy. Reference tables are read from `folder`; without one, only their digests are known."""
     version = file.take("version", whole, 1)
     if version not in VERSIONS:
         raise PolicyUnreadable(
@@ -78,7 +84,8 @@ def _read(file: Section) -> Any:
         )
     dataset = _dataset(file.section("dataset"))
     section = file.section("attributes")
-    attributes = {name: _attribute(section.section(name)) for name in section.names()}
+    tables = _tables(file, section, folder) if "tables" in file.names() else None
+    attributes = {name: read_attribute(section.section(name)) for name in section.names()}
     promise = file.section("promise", {})
     identification = _identification(promise.section("identification")) if "identification" in promise.names() else None
     loss = _loss(promise.section("loss")) if "loss" in promise.names() else None
@@ -87,15 +94,37 @@ def _read(file: Section) -> Any:
     promise.done()
     collection = file.section("collection", {})
     collections = {name: _collection(name, collection.section(name)) for name in collection.names()}
-    shapes = _shapes(file.section("synthesis", {}))
+    shapes = read_shapes(file.section("synthesis", {}))
     file.done()
 
     def build() -> Policy:
+        linked, relations = tables() if tables else ({}, {})
         built = {name: make() for name, make in attributes.items()}
         promised = {name: make() for name, make in concealments.items()}
         collected = {name: make(built) for name, make in collections.items()}
         parts = (identification and identification(), loss and loss(), promised, collected, shapes(built))
-        return Policy(dataset(), built, *parts, version)
+        return Policy(dataset(), built, *parts, version, linked, relations)
+
+    return build
+
+
+def _tables(file: Section, described: Section, folder: Path | None) -> Any:
+    """Read [tables] and [relations], with one section of [attributes] per table."""
+    settings, relation_section = read_tables(file), file.section("relations", {})
+    relations = {name: relation_section.take(name, text) for name in relation_section.names()}
+    columns = {}
+    for name in settings:
+        section = described.section(name)
+        columns[name] = {column: read_attribute(section.section(column)) for column in section.names()}
+    described.known += settings
+    described.done()
+
+    def build() -> tuple[dict[str, LinkedTable], dict[str, str]]:
+        built = {
+            name: LinkedTable(name, attributes={column: make() for column, make in columns[name].items()}, **of)
+            for name, of in settings.items()
+        }
+        return (load_references(built, relations, folder) if folder is not None else built), relations
 
     return build
 
@@ -127,50 +156,6 @@ def _unit(at: Section) -> Any:
         return EachPerson(key, most, choice)
 
     return build
-
-
-def _attribute(at: Section) -> Any:
-    kind = at.take("kind", one_of(*ATTRIBUTES))
-    if kind is None:
-        return lambda: None
-    build = ATTRIBUTES[kind](at)
-    at.done()
-    return build
-
-
-def _missing(at: Section) -> Any:
-    return at.take("missing", one_of("dropped", "value", "lowest"), "dropped")
-
-
-def _integer(at: Section) -> Any:
-    low, high, bins = at.take("from", whole), at.take("to", whole), at.take("bins", list_of(whole), ())
-    missing = _missing(at)
-    return lambda: Integer(low, high, bins, missing)
-
-
-def _grid(at: Section) -> Any:
-    low, high, step = at.take("from", number), at.take("to", number), at.take("step", number)
-    bins, missing = at.take("bins", list_of(number), ()), _missing(at)
-    return lambda: Grid(low, high, step, bins, missing)
-
-
-def _category(at: Section) -> Any:
-    values, missing = at.take("values", list_of(lambda item: item)), _missing(at)
-    return lambda: Category(values, missing)
-
-
-def _items(at: Section) -> Any:
-    words, missing = at.take("vocabulary", list_of(text)), _missing(at)
-    return lambda: Items(words, missing)
-
-
-ATTRIBUTES: dict[str, Any] = {
-    "integer": _integer,
-    "grid": _grid,
-    "category": _category,
-    "items": _items,
-    "key": lambda at: Key,
-}
 
 
 def _identification(at: Section) -> Any:
@@ -264,40 +249,6 @@ def _question(at: Section) -> Any:
     return build
 
 
-def _shapes(at: Section) -> Any:
-    """Read the section [synthesis]."""
-    cut, following = at.section("columns", {}), at.section("follows", {})
-    shapes = {name: _shape(cut.section(name)) for name in cut.names()}
-    follows = {name: _follows(following.section(name)) for name in following.names()}
-    out, fresh = at.take("leave_out", list_of(text), ()), at.take("fresh_keys", yes_or_no, False)
-    at.done()
-
-    def build(attributes: dict[str, Attribute]) -> Shapes:
-        built = {name: make(attributes.get(name)) for name, make in follows.items()}
-        return Shapes({name: make() for name, make in shapes.items()}, built, out, fresh)
-
-    return build
-
-
-def _shape(at: Section) -> Any:
-    scale, cells = at.take("scale", one_of(*SCALES), "linear"), at.take("cells", whole, None)
-    edges, atoms = at.take("edges", list_of(number), ()), at.take("atoms", list_of(number), None)
-    heaped, ordered = at.take("heaped", yes_or_no, False), at.take("ordered", yes_or_no, False)
-    at.done()
-    return lambda: Shape(scale, cells, edges or (), atoms, heaped, ordered)
-
-
-def _follows(at: Section) -> Any:
-    column, values = at.take("column", text), at.take("values", dict)
-    at.done()
-
-    def build(attribute: Attribute | None) -> Follows:
-        numeric = isinstance(attribute, Numeric)
-        return Follows(column, {word: number(value) if numeric else value for word, value in values.items()})
-
-    return build
-
-
 def collection_from_dict(content: dict[str, Any]) -> Collection:
     """Return the collection of `Collection.public_dict()`, as clients receive it. A wrong fingerprint is refused."""
     at = Section(content, "", [])
@@ -306,7 +257,7 @@ def collection_from_dict(content: dict[str, Any]) -> Collection:
     universes: dict[str, Attribute] = {}
     for word in section.names():
         question = Section(section.content[word], section.where(word), [])
-        universes[question.take("attribute", text)] = _attribute(question.section("universe"))()
+        universes[question.take("attribute", text)] = read_attribute(question.section("universe"))()
         section.content[word] = {key: value for key, value in section.content[word].items() if key != "universe"}
     collection: Collection = _collection(name, Section({**at.content, "questions": section.content}, "", []))(universes)
     if collection.fingerprint != fingerprint:
@@ -321,7 +272,12 @@ def write_policy(policy: Policy) -> str:
     """Return the policy as a readable file: `parse_policy` returns the same policy."""
     content = policy.to_dict()
     lines = [f"version = {content['version']}", "", "[dataset]", *_lines(content["dataset"]), ""]
-    lines += ["[attributes]", *_lines(content["attributes"])]
+    if policy.tables:
+        lines += ["[tables]", *_lines(content["tables"]), "", "[relations]", *_lines(content.get("relations", {}))]
+        for name, columns in content["attributes"].items():
+            lines += ["", f"[attributes.{key_text(name)}]", *_lines(columns)]
+    else:
+        lines += ["[attributes]", *_lines(content["attributes"])]
     promises = content.get("promise", {})
     for name, promise in promises.items():
         for path, section in promise.items() if name == "concealment" else [("", promise)]:
@@ -330,7 +286,7 @@ def write_policy(policy: Policy) -> str:
     for collection in policy.collections.values():
         lines += ["", *write_collection(collection).splitlines()]
     if shapes := content.get("synthesis"):
-        parts = {part: shapes.pop(part, {}) for part in ("columns", "follows")}
+        parts = {part: shapes.pop(part, {}) for part in ("columns", "follows", "orders", "sums", "linked")}
         lines += ["", "[synthesis]", *_lines(shapes)]
         lines += [f"{part}.{line}" for part, table in parts.items() for line in _lines(table)]
     return "\n".join(lines) + "\n"
@@ -341,6 +297,11 @@ def write_collection(collection: Collection) -> str:
     section = collection.to_dict()
     questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
     return "\n".join([f"[collection.{key_text(collection.name)}]", *questions, *_lines(section)]) + "\n"
+
+
+def write_follows(name: str, dependency: Follows) -> str:
+    """Return the line of the section [synthesis] that declares a dependency."""
+    return f"follows.{_lines({name: dependency.to_dict()})[0]}"
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
@@ -373,5 +334,6 @@ __all__ = [
     "policy_from_dict",
     "read_policy",
     "write_collection",
+    "write_follows",
     "write_policy",
 ]

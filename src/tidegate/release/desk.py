@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from tidegate.arrays import Ints
 from tidegate.ledger import Ledger
@@ -13,7 +12,7 @@ from tidegate.release.layout import Layout
 from tidegate.release.mechanisms import Reading
 from tidegate.release.plan import Plan, Progress
 from tidegate.release.request import RecordRequest
-from tidegate.release.result import Deferred, Outcome, Refused
+from tidegate.release.result import Deferred, Outcome, Outcomes, Records, Refused
 from tidegate.tables import Table
 
 
@@ -67,9 +66,7 @@ class Desk:
         now = self.status(key)
         return outcome if isinstance(now, Refused) else now  # another user may have withdrawn it meanwhile
 
-    def request_many(
-        self, keys: Iterable[str | int], *, user: str = "", progress: Progress | None = None
-    ) -> dict[str, Outcome]:
+    def request_many(self, keys: Iterable[str | int], *, user: str = "", progress: Progress | None = None) -> Outcomes:
         """Request many records in order, up to a thousand under one ledger entry.
 
         Earlier decisions do not change, so an interrupted batch can be sent again.
@@ -85,7 +82,7 @@ class Desk:
         """Withdraw a waiting request and delete its record. Released records cannot be withdrawn."""
         run.withdraw_request(self._state, key, user=user)
 
-    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[Records, int]:
         """Return the records released after a cursor, in order of release, and the next cursor."""
         return run.read_released(self._state, since, limit)
 

@@ -12,7 +12,7 @@ from typing import Any
 from tidegate.exact import plain
 from tidegate.policy import Key, Numeric, Policy
 from tidegate.tables import Axis
-from tidegate.tables.axes import DROPPED
+from tidegate.tables.mappings import DROPPED
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tidegate.frames import Row, Rows, rename_labels
 from tidegate.policy import Policy
+
+FIELDS = {"key": str, "outcome": str, "number": int, "ahead": int, "reason": str}
+
+
+class _OneRow(Rows):
+    def to_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def rows(self) -> list[Row]:
+        """Return the outcome as one dictionary; a released record's values are beside it."""
+        return [_row(self.to_dict())]
+
+    def _kinds(self) -> dict[str, type]:
+        return {name: kind for name, kind in FIELDS.items() if name != "key"}
 
 
 @dataclass(frozen=True)
-class Released:
+class Released(_OneRow):
     """The record was released, now or earlier. Requesting it again returns it again."""
 
     number: int
@@ -29,7 +44,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Deferred:
+class Deferred(_OneRow):
     """The request waits. `ahead` is the number of requests that have waited longer (None if not counted)."""
 
     number: int
@@ -52,7 +67,7 @@ class Deferred:
 
 
 @dataclass(frozen=True)
-class Refused:
+class Refused(_OneRow):
     """There is no record that could be released, now or later."""
 
     reason: str
@@ -76,6 +91,33 @@ OUTCOMES: dict[str, type[Outcome]] = {"released": Released, "deferred": Deferred
 def outcome_from_dict(data: Mapping[str, Any], policy: Policy | None = None) -> Outcome:
     """Return the outcome that `to_dict` wrote: its key `outcome` selects the class."""
     return OUTCOMES[data["outcome"]].from_dict(data, policy)
+
+
+class Outcomes(dict[str, Outcome], Rows):
+    """The outcome of each requested key."""
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per key: its outcome, and the values of a released record."""
+        return [{"key": key, **_row(outcome.to_dict())} for key, outcome in self.items()]
+
+    def _kinds(self) -> dict[str, type]:
+        return FIELDS
+
+
+class Records(list[dict[str, Any]], Rows):
+    """Released records, in order of release."""
+
+    def rows(self) -> list[Row]:
+        """Return the records."""
+        return list(self)
+
+
+def _row(outcome: Mapping[str, Any]) -> Row:
+    """Return an outcome and its record as one row with a fixed order of columns."""
+    record = outcome.get("record") or {}
+    columns = rename_labels(record, FIELDS)
+    fixed = {name: outcome.get(name) for name in FIELDS if name != "key"}
+    return {**fixed, **{columns[name]: value for name, value in record.items()}}
 
 
 NOBODY = Refused("no record has this key")

@@ -28,7 +28,7 @@ from tidegate.release.layout import Layout
 from tidegate.release.open import open_plans
 from tidegate.release.plan import Plan, Progress
 from tidegate.release.request import RecordRequest, is_storable
-from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Refused, Released
+from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Outcomes, Records, Refused, Released
 from tidegate.tables import Table
 
 
@@ -83,11 +83,11 @@ def open_release(
     return DeskState(promise, policy, Layout(policy), open_table, book, plans, book.secret(), controller)
 
 
-def request_records(desk: DeskState, request: RecordRequest, progress: Progress | None = None) -> dict[str, Outcome]:
+def request_records(desk: DeskState, request: RecordRequest, progress: Progress | None = None) -> Outcomes:
     """Decide a request batch by batch and return the outcome of each key, in order."""
-    outcomes: dict[str, Outcome] = {}
+    outcomes = Outcomes()
     for batch in request.batches():
-        outcomes |= _request_batch(desk, batch)
+        outcomes.update(_request_batch(desk, batch))
         if progress:
             progress(len(outcomes), len(request))
     return outcomes
@@ -203,11 +203,11 @@ def read_status(desk: DeskState, key: str | int) -> Outcome:
         return _outcome(desk, request, view)
 
 
-def read_released(desk: DeskState, since: int, limit: int | None) -> tuple[list[dict[str, Any]], int]:
+def read_released(desk: DeskState, since: int, limit: int | None) -> tuple[Records, int]:
     """Return the records released after a cursor, in order of release, and the next cursor."""
     with desk.book.look() as view:
         requests = view.released(since, limit)
-    records = [_shown(desk, request) for request in requests]
+    records = Records(_shown(desk, request) for request in requests)
     return records, requests[-1].place or since if requests else since
 
 

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tidegate.answer.sql import plan_sql
 from tidegate.collect.memory import alone
 from tidegate.errors import NotThere, PolicyUnreadable, StalePolicy, TidegateError, Unsupported
 from tidegate.ledger import Ledger
@@ -58,10 +59,10 @@ class PolicyFile:
         try:
             with alone(path.with_name(f".{path.name}.lock")):
                 text = path.read_bytes().decode("utf-8")
-                if parse_policy(text) != to:
+                if parse_policy(text, folder=path.parent) != to:
                     raise StalePolicy("The policy file was changed in the meantime.", "Check the file and try again.")
                 extended = _with_section(text, write_collection(collection))
-                policy = _parse_extended(extended, collection, to)
+                policy = _parse_extended(extended, collection, to, path.parent)
                 _replace(path, extended, lambda: agree(policy))
                 return policy
         except (OSError, UnicodeDecodeError) as error:
@@ -75,11 +76,11 @@ def _with_section(text: str, section: str) -> str:
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}\n{section}"
 
 
-def _parse_extended(text: str, collection: Collection, before: Policy) -> Policy:
+def _parse_extended(text: str, collection: Collection, before: Policy, folder: Path) -> Policy:
     """Parse the extended text; the result must be the old policy plus this collection."""
     extended = replace(before, collections={**before.collections, collection.name: collection})
     with suppress(PolicyUnreadable):  # for example, a file with all collections in one line
-        if parse_policy(text) == extended:
+        if parse_policy(text, folder=folder) == extended:
             return extended
     raise Unsupported("The section cannot be appended to this policy file.", "Add it to the file by hand.")
 
@@ -106,7 +107,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CACHED_TABLES = 4  # sets of synthetic tables; others are regenerated
 CACHED_RESULTS = 64  # estimates from reports, so that a page that is opened again is not computed again
-CACHED_SQL = 1000  # parsed SQL texts: frozen values
+CACHED_SQL = 200  # plans of SQL texts: frozen values
 
 
 class ServedDataset:
@@ -119,7 +120,7 @@ class ServedDataset:
         self._opened: dict[tuple[str, str], Any] = {}
         self._tables: OrderedDict[str, Any] = OrderedDict()
         self._results: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self.parsed = lru_cache(maxsize=CACHED_SQL)(session.queries)
+        self.planned = lru_cache(maxsize=CACHED_SQL)(lambda sql: plan_sql(sql, session.policy))
 
     def desk(self, promise: str) -> Desk:
         """Return the release desk of a promise. Opening it for the first time takes some seconds."""
@@ -236,7 +237,7 @@ class ServedDatasets(Mapping[str, ServedDataset]):
         return name in self._served
 
     def _serve(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> ServedDataset:
-        vars(session)["ledger"] = self.ledger  # one connection pool and one queue of writers
+        session.share_ledger(self.ledger)  # one connection pool and one queue of writers
         return ServedDataset(session, file, mark)  # without a mark the file is read again: it may have changed since
 
     def _reopen(self, name: str) -> ServedDataset:

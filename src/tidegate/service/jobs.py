@@ -45,7 +45,7 @@ def new_job(dataset: str, options: Mapping[str, Any], *, user: str, request: str
 def job_to_dict(job: Job) -> dict[str, Any]:
     """Return the state of a job as JSON values."""
     problem = json.loads(job.problem)["error"] if job.problem else None
-    stage, options = job.stage.removeprefix(RESUMED), json.loads(job.wanted)
+    stage, options = job.stage.removeprefix(RESUMED), job_options(job)
     about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
     return {
         **about,
@@ -58,6 +58,14 @@ def job_to_dict(job: Job) -> dict[str, Any]:
         "asked": describe_request(options),
         "wanted": options,
     }
+
+
+def job_options(job: Job) -> dict[str, Any]:
+    """Return the arguments of a synthesis. A job of an earlier version had shares of stages, and "auto" chose the model."""
+    options: dict[str, Any] = json.loads(job.wanted)
+    if options.pop("split", None) == {} and options.get("model") in ("auto", "forest"):
+        options["model"] = "forest/1"
+    return options
 
 
 def _says(job: Job, stage: str) -> str:
@@ -76,7 +84,7 @@ def _seconds(job: Job) -> float:
 def tables_of(served: ServedDataset, job: Job) -> SyntheticTables:
     """Return the synthetic tables of a finished job. Never charges: tables without a ledger entry are not generated."""
     _receipt(served, job)
-    return served.cached_tables(job.id, lambda: served.session.synthesize(**json.loads(job.wanted), user=job.who))
+    return served.cached_tables(job.id, lambda: served.session.synthesize(**job_options(job), user=job.who))
 
 
 def charged_for(served: ServedDataset, job: Job) -> Amount:
@@ -96,8 +104,7 @@ def _receipt(served: ServedDataset, job: Job) -> Receipt:
 
     if job.state != DONE:
         raise NotThere(f"This synthesis is {job.state}, so it has no tables yet.", "Try again when it is done.")
-    options = json.loads(job.wanted)
-    question = plan_for(resolve_request(served.policy, **options), served.policy).question()
+    question = plan_for(resolve_request(served.policy, **job_options(job)), served.policy).question()
     receipt = served.session.ledger.asked_before(served.policy, question=question)
     if receipt is None:
         raise NotThere("This table was generated under an earlier policy or edition.", "Start a new synthesis.")
@@ -158,8 +165,9 @@ class Work(threading.Thread):
 
     def run(self) -> None:
         try:
-            options = json.loads(self._job.wanted)
-            tables = self._served.session.synthesize(**options, user=self._job.who, progress=self._progress)
+            tables = self._served.session.synthesize(
+                **job_options(self._job), user=self._job.who, progress=self._progress
+            )
             self._progress("done", 1, 1)
             self.outcome = {"state": DONE, "entry": tables.entry}
         except TidegateError as error:

@@ -96,6 +96,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "error": 30.0,
                 "caution": "",
                 "free": "",
+                "price": "0.1",
                 "event": _EVENT,
             },
         ],
@@ -158,7 +159,8 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                     "says": "the number of rows: 10,000, within 31, 95%, from entry 2     cost 0",
                 },
             }
-        ]
+        ],
+        "policy": _HASH,
     },
     ("GET", "/data/{name}/history"): {
         "questions": [

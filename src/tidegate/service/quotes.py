@@ -26,6 +26,7 @@ from tidegate.answer import Query
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.run import PlannedRequest, plan_request
 from tidegate.answer.spending import Planning, RequestedLoss
+from tidegate.answer.sql import plan_sql
 from tidegate.errors import StaleQuote, Unsupported
 from tidegate.ledger.entry import canonical, sha256
 from tidegate.policy import Policy
@@ -47,6 +48,7 @@ class Quote:
     event: str
     price: str
     expires: int
+    sql: str = ""  # the statement whose queries these are
 
     @classmethod
     def of(
@@ -55,13 +57,14 @@ class Quote:
         *,
         loss: RequestedLoss,
         planning: Planning = "one-by-one",
+        sql: str = "",
         now: float | None = None,
     ) -> Quote:
         """Create a quote that is valid from now on."""
         expires = int((time.time() if now is None else now) + SECONDS)
         named = {"dataset": planned.policy.dataset.name, "policy": planned.policy.fingerprint}
         priced = _priced(planned.event)
-        return cls(**named, queries=planned.queries, loss=loss, planning=planning, **priced, expires=expires)
+        return cls(**named, queries=planned.queries, loss=loss, planning=planning, **priced, expires=expires, sql=sql)
 
     @property
     def expires_at(self) -> str:
@@ -74,6 +77,7 @@ class Quote:
             "dataset": self.dataset,
             "policy": self.policy,
             "questions": [query_to_dict(query) for query in self.queries],
+            **({"sql": self.sql} if self.sql else {}),
             **self.loss.to_dict(),
             "plan": self.planning,
             "event": self.event,
@@ -92,6 +96,8 @@ class Quote:
             raise _stale("This quote has expired")
         if (self.dataset, self.policy) != (policy.dataset.name, policy.fingerprint):
             raise _stale("This quote is for another data set or an earlier policy")
+        if self.sql and plan_sql(self.sql, policy).queries != self.queries:
+            raise _stale("This SQL now stands for other queries")
         planned = plan_request(self.queries, policy, loss=self.loss, planning=self.planning)
         if _priced(planned.event) != {"event": self.event, "price": self.price}:
             raise _stale("The price of this query has changed")
@@ -115,6 +121,7 @@ def read_quote(text: str, secret: bytes) -> Quote:
         parts["event"],
         parts["price"],
         parts["expires"],
+        parts.get("sql", ""),
     )
 
 

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from tidegate.accounting import Amount
+from tidegate.accounting import FREE, Amount, budget_of
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived, derive
+from tidegate.answer.result import finish_sql
 from tidegate.answer.run import answer, preview
 from tidegate.answer.spending import Calibration, Planning, RequestedLoss, resolve_loss
-from tidegate.answer.sql import parse_sql
+from tidegate.answer.sql import MOST_CELLS, SqlPlan, plan_sql
 from tidegate.errors import BudgetExceeded
 from tidegate.exact import Number
-from tidegate.ledger import Account, Ledger
+from tidegate.ledger import Account, Charge, Ledger
+from tidegate.ledger.known_sources import SourceGuard, registry_path
+from tidegate.ledger.remarks import note_inspection
 from tidegate.noise import SecureBits
-from tidegate.policy import Policy, read_policy
+from tidegate.policy import Policy, RowSource, read_policy
+from tidegate.policy.row_source import read_row_source
+from tidegate.policy.tables import with_references
 from tidegate.session.protocol import Question
-from tidegate.tables import Table, open_table
-from tidegate.tables.source import SourceState, source_address, source_state
+from tidegate.tables import Table, open_linked, open_table
+from tidegate.tables.links import open_parts, related_rows
+from tidegate.tables.source import SourceState, is_current, snapshot_folder, source_address, source_state
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
     from tidegate.release.plan import Progress as DeskProgress
+    from tidegate.synthesize.links import LinkedTables
     from tidegate.synthesize.model import Model, Progress
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
@@ -34,22 +43,44 @@ if TYPE_CHECKING:
 class Session:
     """One data set under one policy. Nothing is read or written before the first call."""
 
-    def __init__(self, policy: Policy, *, table: Any = None, ledger: str = "", folder: Path | None = None) -> None:
-        self.policy = policy
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        table: Any = None,
+        ledger: str = "",
+        folder: Path | None = None,
+        is_from_file: bool = False,
+        new_account: str = "",
+    ) -> None:
+        self._is_from_file, self._new_account = is_from_file, new_account
         self._folder = folder or Path()
+        self.policy = with_references(policy, self._folder)
         self._given = table
+        self._linked: dict[RowSource, Table] = {}
+        self._table: Table | None = None
+        self._turn = threading.Lock()
         self._address = ledger or policy.dataset.ledger or f"{policy.dataset.name}.ledger"
 
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger: the one passed to the session, the one of the policy, or a file beside the policy."""
-        ledger = Ledger(self.ledger_address)
-        ledger.watch_source(self.policy.dataset.name, self._source_state)
+        return self._watched(Ledger(self.ledger_address))
+
+    def share_ledger(self, ledger: Ledger) -> None:
+        """Use an open ledger, which other sessions use too."""
+        vars(self)["ledger"] = self._watched(ledger)
+
+    def _watched(self, ledger: Ledger) -> Ledger:
+        location = source_address(self.policy, self._given, folder=self._folder) if self._is_from_file else ""
+        guard = SourceGuard(location, registry_path(self._folder), self._new_account) if location else None
+        ledger.watch_source(self.policy.dataset.name, self._source_state, guard=guard)
         return ledger
 
     def _source_state(self) -> SourceState | None:
         """Return the present state of the source. A table in memory is read for this once."""
-        in_memory = self._given is not None and not isinstance(self._given, str | Path)
+        tables = self._given.values() if isinstance(self._given, Mapping) else [self._given]
+        in_memory = any(table is not None and not isinstance(table, str | Path) for table in tables)
         return self._frame_state if in_memory else self._read_state()
 
     @cached_property
@@ -66,10 +97,42 @@ class Session:
     def _from_folder(self, address: str) -> str:
         return address if "://" in address else str(self._folder / Path(address).expanduser())
 
-    @cached_property
+    @property
     def table(self) -> Table:
-        """The columns of the policy, in the source."""
-        return open_table(self.policy, self._given, folder=self._folder)
+        """The columns of the policy, in the source. A CSV file that has changed is read again."""
+        with self._turn:
+            if self._table is None or not is_current(self._table):
+                snapshots = snapshot_folder(self.ledger_address)
+                self._table = open_table(self.policy, self._given, folder=self._folder, snapshots=snapshots)
+            return self._table
+
+    def note_inspection(self) -> None:
+        """Record that the owner has looked at the data, if that is needed to answer others again. Creates no ledger."""
+        file = self.ledger_address.removeprefix("sqlite:///")
+        if "://" in file or Path(file).exists():
+            note_inspection(self.ledger.store, self.policy.dataset.name)
+
+    def open_rows(self, rows: RowSource) -> Table:
+        """Return the rows of a query on linked tables, in their sources. A CSV file that has changed is read again."""
+        with self._turn:
+            table = self._linked.get(rows)
+            if table is None or not is_current(table):
+                snapshots = snapshot_folder(self.ledger_address)
+                table = open_linked(self.policy, rows, self._given, folder=self._folder, snapshots=snapshots)
+                turns = [other.turn for other in self._linked.values()]
+                table.turn = turns[0] if turns else table.turn  # tables of one database can share a connection
+                self._linked[rows] = table
+            return table
+
+    def open_parts(self) -> dict[str, Table]:
+        """Return every private table of a policy with linked tables, for the owner's check."""
+        snapshots = snapshot_folder(self.ledger_address)
+        return open_parts(self.policy, self._given, folder=self._folder, snapshots=snapshots)
+
+    def check_sources(self) -> str:
+        """Open every table and every join that the policy allows, without reading a row; return the engines."""
+        tables = [self.open_rows(rows) for rows in related_rows(self.policy)] if self.policy.tables else [self.table]
+        return ", ".join(dict.fromkeys(table.engine for table in tables))
 
     @property
     def account(self) -> Account:
@@ -93,11 +156,12 @@ class Session:
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
+        anyway: bool = False,
     ) -> Answer: ...
     @overload
     def answer(
         self,
-        question: str,
+        question: str | SqlPlan,
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
@@ -111,6 +175,7 @@ class Session:
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
+        anyway: bool = False,
     ) -> Answer | Answers: ...
     @overload
     def answer(
@@ -129,6 +194,7 @@ class Session:
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
+        anyway: bool = False,
     ) -> Answers: ...
     def answer(
         self,
@@ -146,16 +212,21 @@ class Session:
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
+        anyway: bool = False,
     ) -> Answer | Answers:
         """Answer one query (an Answer) or several under one charge (Answers), as values or as SQL.
 
         Specify exactly one of `rho` (identification by this answer alone), `epsilon` (its loss), `error` (the largest
         error, with `confidence`), or `share` (its part of the total budget); under the average guarantee, `z` replaces
         `epsilon`. See `resolve_loss` for `calibration` and `window`. Repeating a query costs nothing and returns the same
-        answer. plan="auto" answers several counts from one measurement, if that has less error. `key` makes a request idempotent; `user` is recorded in the ledger, and `budget_share` is the most that
-        `user` can spend in total.
+        answer. plan="auto" answers several counts from one measurement, if that has less error. `key` makes a request
+        idempotent; `user` is recorded in the ledger, and `budget_share` is the most that `user` can spend in total. An answer
+        that would say no more than the middle of its public range is refused, unless `anyway` is True.
         """
-        queries = self.queries(question)
+        sql = self.sql(question)
+        queries = self.queries(sql or question)
+        if sql is not None and not queries:
+            return Answers((), Charge.nothing(self.account, self.policy), finish_sql(sql, ()))
         loss = resolve_loss(
             queries,
             self.policy,
@@ -171,7 +242,7 @@ class Session:
         answers = answer(
             queries,
             self.policy,
-            lambda: self.table,
+            self.open_named,
             self.ledger,
             loss=loss,
             bits=SecureBits(),
@@ -179,8 +250,11 @@ class Session:
             key=key,
             user=user,
             budget_share=budget_share,
+            anyway=anyway,
         )
-        is_single = isinstance(question, Query) or (isinstance(question, str) and len(queries) == 1)
+        if sql is not None and not sql.plain:
+            return replace(answers, tables=finish_sql(sql, answers))
+        is_single = isinstance(question, Query) or (isinstance(question, str | SqlPlan) and len(queries) == 1)
         return answers[0] if is_single else answers
 
     def preview(
@@ -199,6 +273,8 @@ class Session:
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free; reads no row."""
         queries = self.queries(question)
+        if not queries and isinstance(question, str | SqlPlan):
+            return Preview((), FREE, self.account, budget_of(self.policy), confidence)  # public numbers
         loss = resolve_loss(
             queries,
             self.policy,
@@ -230,8 +306,8 @@ class Session:
         """Return what follows from earlier answers at no cost, or None."""
         queries = self.queries(question)
         for query in queries:
-            query.check(self.policy)
-        return derive(queries[0], self.policy, self.ledger)
+            query.check(query.target(self.policy))
+        return derive(queries[0], self.policy, self.ledger) if queries else None
 
     def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk:
         """Return the release desk of a concealment promise (optional if the policy has only one).
@@ -262,19 +338,59 @@ class Session:
         named = reports or self.policy.dataset.reports
         return self._from_folder(named) if named else folder_next_to_ledger(self.ledger_address)
 
+    def synthesize_linked(
+        self,
+        epsilon: Number | None = None,
+        *,
+        rho: Number | None = None,
+        z: Number | None = None,
+        share: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        seed: int | None = None,
+        key: str = "",
+        user: str = "",
+        progress: Progress | None = None,
+    ) -> LinkedTables:
+        """Generate artificial linked tables of a policy with several: ``session.synthesize_linked(z="0.2")["visits"]``.
+
+        The loss is that of all tables together about one person. `rows` is the number of persons. The other parameters are those
+        of `synthesize`. Repeating a request costs nothing.
+        """
+        from tidegate.synthesize.checkpoint import diary_folder  # here: models take long to load
+        from tidegate.synthesize.links import synthesize_linked
+        from tidegate.synthesize.request import resolve_request
+
+        request = resolve_request(
+            self.policy, epsilon=epsilon, rho=rho, z=z, share=share, delta=delta, rows=rows, seed=seed, linked=True
+        )
+        snapshots = snapshot_folder(self.ledger_address)
+        return synthesize_linked(
+            request,
+            self.policy,
+            lambda part: part.open(self.policy, self._given, folder=self._folder, snapshots=snapshots),
+            self.ledger,
+            folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
+            bits=SecureBits(),
+            key=key,
+            user=user,
+            progress=progress,
+        )
+
     def synthesize(
         self,
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str | Model = "auto",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
+        model: str | Model = "forest/2",
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
@@ -282,17 +398,19 @@ class Session:
     ) -> SyntheticTables:
         """Generate artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
 
-        Specify exactly one of `epsilon` (the loss of each table), `rho` (identification by all of them), or `share` (their part of
-        the total budget). Repeating a
-        request costs nothing and returns the same tables; an interrupted run continues from its checkpoint.
+        Specify exactly one of `epsilon` or `z` (the loss of each table), `rho` (identification by all of them), or `share`
+        (their part of the total budget). Where the policy limits the average loss alone, `rho`, `share` and `z` are spent on
+        Gaussian noise, which measures more for the same promise; so is `epsilon` with `delta`. Repeating a request costs
+        nothing and returns the same tables; an interrupted run continues from its checkpoint.
 
         Args:
-            tables: The number of tables, learned independently; each costs epsilon.
+            delta: Together with `epsilon`: each table is (epsilon, delta)-differentially private.
+            tables: The number of tables, learned independently; each costs the loss.
             rows: The number of rows of each table; that of the original if None. Changing it, or `seed`, is free.
-            model: "auto", a name, or a model of your own (see `tidegate.synthesize.model`).
             target: A column whose relations matter most.
-            split: Shares of epsilon by stage; those of the model if None.
             columns: The columns to learn; all if empty.
+            model: "forest/2"; "forest/1" draws again what an earlier version learned; or a model of your own (see
+                `tidegate.synthesize.model`).
         """
         from tidegate.synthesize.checkpoint import diary_folder  # here: models take long to load
         from tidegate.synthesize.request import resolve_request
@@ -302,14 +420,15 @@ class Session:
             self.policy,
             epsilon=epsilon,
             rho=rho,
+            z=z,
             share=share,
+            delta=delta,
             tables=tables,
             rows=rows,
-            model=model,
             target=target,
-            split=split,
             seed=seed,
             columns=columns,
+            model=model,
         )
         return synthesize(
             request,
@@ -329,16 +448,17 @@ class Session:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str | Model = "auto",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
+        model: str | Model = "forest/2",
     ) -> SynthesisPreview:
-        """Return what `synthesize` would cost, by which model and why, and how the budget would be split. Free; reads no row."""
+        """Return what `synthesize` would cost and promise, and how the budget would be split. Free; reads no row."""
         from tidegate.synthesize.request import resolve_request
         from tidegate.synthesize.run import preview
 
@@ -346,14 +466,15 @@ class Session:
             self.policy,
             epsilon=epsilon,
             rho=rho,
+            z=z,
             share=share,
+            delta=delta,
             tables=tables,
             rows=rows,
-            model=model,
             target=target,
-            split=split,
             seed=seed,
             columns=columns,
+            model=model,
         )
         return preview(request, self.policy, self.account)
 
@@ -389,12 +510,30 @@ class Session:
         )
 
     def queries(self, question: Question) -> tuple[Query, ...]:
-        """Return the queries of a question: values as they are, SQL parsed."""
+        """Return the queries of a question: values as they are (with full names of columns), SQL planned."""
+        if isinstance(question, SqlPlan):
+            return question.queries
         if isinstance(question, str):
-            return parse_sql(question, self.policy)
+            return plan_sql(question, self.policy).queries
         if isinstance(question, Query):
-            return (question,)
+            return (question.resolve(self.policy),)
         return tuple(query for part in question for query in self.queries(part))
+
+    def sql(self, question: Question, *, cells: int = MOST_CELLS) -> SqlPlan | None:
+        """Return the plan of SQL, to be answered or previewed; None for other questions.
+
+        Args:
+            cells: The largest number of cells of a GROUP BY.
+        """
+        if isinstance(question, SqlPlan):
+            return question
+        if isinstance(question, list) and question and all(isinstance(part, str) for part in question):
+            question = ";\n".join(question)
+        return plan_sql(question, self.policy, cells=cells) if isinstance(question, str) else None
+
+    def open_named(self, rows: str) -> Table:
+        """Return the table of a query: the source, or the rows of linked tables."""
+        return self.open_rows(read_row_source(self.policy, rows)) if self.policy.tables else self.table
 
     def close(self) -> None:
         """Close the ledger."""
@@ -408,8 +547,14 @@ class Session:
         self.close()
 
 
-def open_session(policy: str | Path | Policy, *, table: Any = None, ledger: str = "") -> Session:
-    """Open a data set by its policy (a file or a value). Paths in the file are relative to its folder."""
+def open_session(policy: str | Path | Policy, *, table: Any = None, ledger: str = "", new_account: str = "") -> Session:
+    """Open a data set by its policy (a file or a value). Paths in the file are relative to its folder.
+
+    `table` replaces the policy's source: a path, a URL, or a table in memory; for linked tables, a mapping of them by name.
+    If the policy is a file and its source has an account under another name or in another ledger, no second account is
+    opened, unless `new_account` states the reason for it, which is recorded in the ledger.
+    """
     if isinstance(policy, Policy):
         return Session(policy, table=table, ledger=ledger)
-    return Session(read_policy(policy), table=table, ledger=ledger, folder=Path(policy).parent)
+    settings: dict[str, Any] = {"table": table, "ledger": ledger, "folder": Path(policy).parent}
+    return Session(read_policy(policy), **settings, is_from_file=True, new_account=new_account)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, overload
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.spending import Calibration, Planning
+from tidegate.answer.sql import SqlPlan
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.policy import Policy
-from tidegate.release.result import Outcome
+from tidegate.release.result import Outcome, Outcomes, Records
 
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
-Question: TypeAlias = Query | Sequence[Query] | list[str] | str
+Question: TypeAlias = Query | Sequence[Query] | list[str] | str | SqlPlan
 
 
 class ReleaseDesk(Protocol):
@@ -40,7 +41,7 @@ class ReleaseDesk(Protocol):
         """Request the record of a key."""
         ...
 
-    def request_many(self, keys: Iterable[str | int]) -> dict[str, Outcome]:
+    def request_many(self, keys: Iterable[str | int]) -> Outcomes:
         """Request many records in order. A request is decided once, however often it is sent."""
         ...
 
@@ -52,7 +53,7 @@ class ReleaseDesk(Protocol):
         """Withdraw a waiting request and delete its record. Released records cannot be withdrawn."""
         ...
 
-    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[Records, int]:
         """Return the records released after a cursor, and the next cursor."""
         ...
 
@@ -153,11 +154,12 @@ class DataSession(Protocol):
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answer: ...
     @overload
     def answer(
         self,
-        question: str,
+        question: str | SqlPlan,
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
@@ -169,6 +171,7 @@ class DataSession(Protocol):
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answer | Answers: ...
     @overload
     def answer(
@@ -185,6 +188,7 @@ class DataSession(Protocol):
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answers: ...
 
     def preview(
@@ -225,12 +229,13 @@ class DataSession(Protocol):
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str = "auto",
+        model: str = "forest/2",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
         key: str = "",
@@ -244,12 +249,13 @@ class DataSession(Protocol):
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str = "auto",
+        model: str = "forest/2",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
     ) -> SynthesisPreview:

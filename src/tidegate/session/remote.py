@@ -20,12 +20,13 @@ from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.query_json import query_to_dict
 from tidegate.answer.spending import Calibration, Planning
-from tidegate.answer.sql import parse_sql
+from tidegate.answer.sql import SqlPlan
 from tidegate.errors import StalePolicy, Unsupported
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import Policy
+from tidegate.policy.tables import with_content
 from tidegate.policy.toml import policy_from_dict
 from tidegate.session.http import TIMEOUT, ServiceClient, read_response
 from tidegate.session.jobs import SynthesisJob
@@ -99,7 +100,7 @@ class RemoteSession:
         return account_from_dict({**data["account"], "policy": data["fingerprint"]}, self._policy_of_description(data))
 
     def _policy_of_description(self, data: Mapping[str, Any]) -> Policy:
-        self._policy = read_response(lambda: policy_from_dict(data["policy"]))
+        self._policy = read_response(lambda: with_content(policy_from_dict(data["policy"]), data.get("references", {})))
         return self._policy
 
     @overload
@@ -117,11 +118,12 @@ class RemoteSession:
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answer: ...
     @overload
     def answer(
         self,
-        question: str,
+        question: str | SqlPlan,
         *,
         rho: Number | None = None,
         epsilon: Number | None = None,
@@ -133,6 +135,7 @@ class RemoteSession:
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answer | Answers: ...
     @overload
     def answer(
@@ -149,6 +152,7 @@ class RemoteSession:
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answers: ...
     def answer(
         self,
@@ -164,10 +168,10 @@ class RemoteSession:
         window: int = 1,
         plan: Planning = "one-by-one",
         key: str = "",
+        anyway: bool = False,
     ) -> Answer | Answers:
         """Answer one query, or several under one charge, as values or as SQL; see `Session.answer`. A request whose
         connection breaks is sent again and charged once."""
-        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
@@ -180,9 +184,11 @@ class RemoteSession:
             window=window,
             plan=plan,
         )
+        if anyway:
+            content["anyway"] = True
         data = self._client.post(self._at("answers"), content, key=key, again=True)
         policy = self._policy_of(data)
-        is_single = isinstance(question, Query) or (isinstance(question, str) and "answers" not in data)
+        is_single = isinstance(question, Query) or (isinstance(question, str | SqlPlan) and "answers" not in data)
         return read_response(lambda: (Answer if is_single else Answers).from_dict(data, policy))
 
     def preview(
@@ -200,7 +206,6 @@ class RemoteSession:
         plan: Planning = "one-by-one",
     ) -> Preview:
         """Return the cost and the expected error of an answer. Free."""
-        question = self._parse_list(question)
         content = _content(
             question,
             rho=rho,
@@ -215,12 +220,6 @@ class RemoteSession:
         )
         return self._preview(content)
 
-    def _parse_list(self, question: Question) -> Question:
-        """Return a list of SQL statements as queries; the service takes one statement or queries."""
-        if not isinstance(question, list) or not all(isinstance(part, str) for part in question):
-            return question
-        return [query for part in question for query in parse_sql(str(part), self.policy)]
-
     def fit(self, question: Question, *, confidence: float = 0.95) -> Preview:
         """Return the accuracy of these queries if they share the remaining budget equally. Free."""
         return self._preview({**_content(question, confidence=confidence), "fit": True})
@@ -232,8 +231,10 @@ class RemoteSession:
 
     def derive(self, question: Query | str) -> Derived | None:
         """Return what follows from earlier answers at no cost, or None."""
-        data = self._client.post(self._at("derivations"), _content(question), again=True)["derivations"][0]["derived"]
-        return read_response(lambda: Derived.from_dict(data)) if data else None
+        content = self._client.post(self._at("derivations"), _content(question), again=True)
+        data = content["derivations"][0]["derived"]
+        policy = self._policy_of(content)
+        return read_response(lambda: Derived.from_dict(data, policy)) if data else None
 
     def release(self, promise: str = "") -> RemoteDesk:
         """Return the release desk of a concealment promise (optional if the policy has only one)."""
@@ -264,12 +265,13 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str = "auto",
+        model: str = "forest/2",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
         key: str = "",
@@ -283,12 +285,13 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            z=z,
             share=share,
+            delta=delta,
             tables=tables,
             rows=rows,
             model=model,
             target=target,
-            split=split,
             seed=seed,
             columns=columns,
         )
@@ -300,12 +303,13 @@ class RemoteSession:
         epsilon: Number | None = None,
         *,
         rho: Number | None = None,
+        z: Number | None = None,
         share: Number | None = None,
+        delta: Number | None = None,
         tables: int = 1,
         rows: int | None = None,
-        model: str = "auto",
+        model: str = "forest/2",
         target: str = "",
-        split: Mapping[str, Number] | None = None,
         seed: int | None = None,
         columns: Iterable[str] = (),
     ) -> SynthesisPreview:
@@ -315,12 +319,13 @@ class RemoteSession:
         content = _synthesis(
             epsilon=epsilon,
             rho=rho,
+            z=z,
             share=share,
+            delta=delta,
             tables=tables,
             rows=rows,
             model=model,
             target=target,
-            split=split,
             seed=seed,
             columns=columns,
         )
@@ -393,21 +398,19 @@ class RemoteSession:
 def _content(question: Question, **numbers: Number | None) -> dict[str, Any]:
     """Return queries and their budget as JSON values."""
     content: dict[str, Any] = {name: _value(number) for name, number in numbers.items()}
-    if isinstance(question, str):
-        return {"sql": question, **content}
+    if isinstance(question, str | SqlPlan):
+        return {"sql": question if isinstance(question, str) else question.text, **content}
     if isinstance(question, Query):
         return {"questions": [query_to_dict(question)], **content}
+    if question and all(isinstance(part, str) for part in question):
+        return {"sql": ";\n".join(str(part) for part in question), **content}
     queries = [query for query in question if isinstance(query, Query)]
     return {"questions": [query_to_dict(query) for query in queries], **content}
 
 
-def _synthesis(
-    *, split: Mapping[str, Number] | None, columns: Iterable[str], **parameters: Number | None
-) -> dict[str, Any]:
+def _synthesis(*, columns: Iterable[str], **parameters: Number | None) -> dict[str, Any]:
     """Return a request for synthetic tables as JSON values."""
     content: dict[str, Any] = {name: _value(value) for name, value in parameters.items()}
-    if split is not None:
-        content["split"] = {name: _value(share) for name, share in split.items()}
     return {**content, "columns": [columns] if isinstance(columns, str) else list(columns)}
 
 

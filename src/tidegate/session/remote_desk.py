@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidegate.release.result import Outcome, outcome_from_dict
+from tidegate.release.result import Outcome, Outcomes, Records, outcome_from_dict
 from tidegate.session.http import ServiceClient, read_response
 
 MOST_KEYS = 1_000  # of one request
@@ -24,14 +24,14 @@ class RemoteDesk:
         """Request the record of a key."""
         return self.request_many([key])[str(key)]
 
-    def request_many(self, keys: Iterable[str | int]) -> dict[str, Outcome]:
+    def request_many(self, keys: Iterable[str | int]) -> Outcomes:
         """Request many records in order. A request is decided once, however often it is sent."""
         names = list(dict.fromkeys(str(key) for key in keys))
-        outcomes: dict[str, Outcome] = {}
+        outcomes = Outcomes()
         for start in range(0, len(names), MOST_KEYS):
             part = names[start : start + MOST_KEYS]
             data = self._client.post(f"{self._path}/requests", {"keys": part}, again=True)["outcomes"]
-            outcomes |= dict(zip(part, map(_outcome, data), strict=True))
+            outcomes.update(zip(part, map(_outcome, data), strict=True))
         return outcomes
 
     def status(self, key: str | int) -> Outcome:
@@ -42,14 +42,15 @@ class RemoteDesk:
         """Withdraw a waiting request and delete its record. Released records cannot be withdrawn."""
         self._client.post(f"{self._path}/withdrawals", {"key": str(key)})
 
-    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[list[dict[str, Any]], int]:
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[Records, int]:
         """Return the records released after a cursor, and the next cursor."""
-        records: list[dict[str, Any]] = []
+        records = Records()
         cursor = since
         while limit is None or len(records) < limit:
             size = PAGE if limit is None else min(PAGE, limit - len(records))
             page = self._client.get(f"{self._path}/released", after=cursor, limit=size)
-            records, cursor = records + page["records"], page["cursor"]
+            records.extend(page["records"])
+            cursor = page["cursor"]
             if page["next"] is None:
                 break
         return records, cursor

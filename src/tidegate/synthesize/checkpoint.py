@@ -50,12 +50,15 @@ class Diaries:
 
     def _write(self, content: dict[str, Any]) -> None:
         line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
-        if os.write(self._file, line) != len(line):
-            raise LedgerUnavailable(
-                f'The diary "{self._path.name}" cannot be written completely.',
-                "Free disk space, then request again at no cost.",
-            )
-        os.fsync(self._file)
+        with suppress(OSError):
+            size = os.write(self._file, line)
+            os.fsync(self._file)
+            if size == len(line):
+                return
+        raise LedgerUnavailable(
+            f'The diary "{self._path.name}" cannot be written completely.',
+            "Free disk space, then request again at no cost.",
+        )
 
     def _read(self) -> None:
         """Read the written steps. An incomplete last line was never used, so it is cut off."""
@@ -91,6 +94,21 @@ def open_diaries(folder: Path, charge: str, *, patience: float = PATIENCE) -> It
         yield Diaries(file, path)
     finally:
         os.close(file)  # releases the lock
+
+
+def prepare_folder(folder: Path) -> None:
+    """Refuse a folder in which no diary can be written, before anything is charged."""
+    problem = ""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        problem = "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise LedgerUnavailable(
+            f'No diary can be written in "{folder}": {problem}. Nothing was charged.',
+            "Make it a folder that this user can write to.",
+        )
 
 
 def delete_diaries(folder: Path, charge: str) -> None:

@@ -33,6 +33,7 @@ class Column:
     missing: bool = False
     heaped: bool = False
     whole: bool = True
+    adaptive: bool = False  # cells are found from the rows
 
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in zip(self.starts, self.starts[1:], strict=False))
@@ -74,6 +75,8 @@ class Facts:
     rows: int
     reach: int = 1
     target: str = ""
+    search_maps: bool = True  # whether to search for columns that another one determines
+    copies: tuple[str, ...] = ()  # columns whose relations to each other are known from another table
 
     def place(self, name: str) -> int:
         """Return the index of a column."""

@@ -1,7 +1,4 @@
-"""Learn one table: first the number of rows if it is private, then the model, each through its own diary.
-
-Stages split epsilon into a million whole parts, so that sums are exact and short.
-"""
+"""Learn one table: first the number of rows if it is private, then the model, each through its own diary."""
 
 from __future__ import annotations
 
@@ -9,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.errors import LedgerBroken, Unsupported
-from tidegate.noise import Bits, SecureBits, discrete_laplace, scale_for
+from tidegate.noise import Bits, SecureBits, discrete_gaussian, discrete_laplace, scale_for, sigma_for
 from tidegate.synthesize.diary import Diary, Step
-from tidegate.synthesize.model import Learnt, Progress, Rows
+from tidegate.synthesize.mechanisms import MODELS, model_for
+from tidegate.synthesize.model import Fitted, Learnt, Progress, Rows
 from tidegate.synthesize.plan import SIZE, Plan
 from tidegate.synthesize.private_rows import NoRows
 
@@ -37,9 +36,10 @@ class Learning:
     """A plan with access to the rows. `size` counts the rows with the engine; `rows` is their number if it is public.
 
     Guarantee:
-        The pure loss of each table is at most the requested epsilon under replacement of one unit: the two diaries of
-        a table are filters whose limits add up to it. The number of rows changes by at most `reach` when one person
-        replaces another, so discrete Laplace noise of scale reach / loss suffices.
+        The loss of each table is at most the requested limit under replacement of one unit: the two diaries of a table
+        are filters whose limits add up to it. The number of rows changes by at most `reach` when one person replaces
+        another, so discrete Laplace noise of scale reach / loss suffices for a pure loss, and discrete Gaussian noise with
+        sigma**2 = reach**2 / (2 zcdp) = reach**2 / (8 z) for the others.
     """
 
     plan: Plan
@@ -55,9 +55,7 @@ class Learning:
         sizes = Diary(plan.size_loss, written[:size_steps], keep=keep)
         rows = self._rows(sizes)
         diary = Diary(plan.model_loss, written[size_steps:], keep=keep)
-        learnt = plan.model.learn(
-            plan.facts(rows), self.source, diary, split=plan.split, bits=self.bits, progress=self.progress
-        )
+        learnt = plan.model.learn(plan.facts(rows), self.source, diary, bits=self.bits, progress=self.progress)
         return LearnedTable(learnt, rows, (*sizes.steps, *diary.steps))
 
     def _rows(self, sizes: Diary) -> int:
@@ -69,8 +67,32 @@ class Learning:
         return max(2, noisy if persons is None else min(noisy, persons * self.plan.reach))
 
     def _noisy_size(self) -> NDArray[np.int64]:
-        scale = scale_for(Fraction(self.plan.reach), self.plan.size_loss)
-        return self.size() + discrete_laplace(scale, size=1, bits=self.bits)
+        loss, reach = self.plan.size_loss, Fraction(self.plan.reach)
+        if loss.pure is not None:
+            return self.size() + discrete_laplace(scale_for(reach, loss.pure), size=1, bits=self.bits)
+        return self.size() + discrete_gaussian(sigma_for(reach**2, loss.zcdp), size=1, bits=self.bits)
+
+
+def restore(name: str, content: Mapping[str, Any], model: Any = None) -> Fitted:
+    """Return the fitted model that a record or a file contains. Nothing is learned or computed again.
+
+    Raises:
+        Unsupported: No installed model has this name, or it cannot read the content.
+    """
+    rebuild = getattr(model_for(name) if model is None and name in MODELS else model, "restore", None)
+    if rebuild is None:
+        raise Unsupported(
+            f'The model "{name}" is not a model of this version of Tidegate.', "Use the version that stored it."
+        )
+    with suppress(
+        LookupError, TypeError, ValueError, AttributeError, ArithmeticError
+    ):  # damaged, or of a newer version
+        fitted: Fitted = rebuild(content)
+        return fitted
+    raise Unsupported(
+        f'The stored model "{name}" cannot be read: it is damaged, or a newer version of Tidegate stored it.',
+        "Use the version that stored it, or a copy that is not damaged.",
+    )
 
 
 def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedTable:
@@ -88,19 +110,3 @@ def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedT
 
 def silent(stage: str, done: int, of: int) -> None:
     """Ignore progress."""
-
-
-PARTS = 1_000_000
-
-
-def apply_split(parts: Mapping[str, int], split: Mapping[str, Fraction]) -> dict[str, int]:
-    """Return the shares that the split sets, with the other shares scaled to the rest."""
-    fixed = {name: int(share * PARTS) for name, share in split.items()}
-    if set(fixed) - set(parts) or sum(fixed.values()) > PARTS or min(fixed.values(), default=0) < 0:
-        raise Unsupported(
-            f"The split {', '.join(f'{name} = {share}' for name, share in split.items())} is not possible.",
-            f"Set shares of at least 0, at most 1 in total, for some of: {', '.join(parts)}.",
-        )
-    others = sum(share for name, share in parts.items() if name not in fixed)
-    remaining = PARTS - sum(fixed.values())
-    return {name: fixed.get(name, remaining * share // max(others, 1)) for name, share in parts.items()}

@@ -1,26 +1,31 @@
-"""What a request means before a row is read: the columns, the model and why, the shares of the loss. All of it is public."""
+"""What a request means before a row is read: the columns, the model, the shares of the loss. All of it is public.
+
+The number of rows is public if every row is a person. If the unit is a person with several rows, the number of rows depends on
+each person's number, so it is learned with noise, from a small share of the loss.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from tidegate.errors import Unsupported
+from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.policy import EachPerson, Policy
-from tidegate.synthesize.columns import Columns, columns_of, too_wide
+from tidegate.synthesize.columns import Columns, columns_of
+from tidegate.synthesize.diary import NOTHING, Loss
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.mechanisms import model_for
 from tidegate.synthesize.model import Model, Stage
-from tidegate.synthesize.request import SynthesisRequest
+from tidegate.synthesize.request import DEFAULT, OLD, SynthesisRequest
 
 SIZE = "size"
-SIZE_SHARE, MOST_SIZE_SHARE = Fraction(1, 200), Fraction(1, 20)  # of epsilon, for the number of rows if it is private
+SIZE_SHARE, MOST_SIZE_SHARE = Fraction(1, 200), Fraction(1, 20)  # of the loss, for the number of rows if it is private
 LEAST = Fraction(1, 10**6)  # smallest epsilon: below it no model's noise fits into 64 bits
 SIZE_ERROR = Fraction(1, 100)  # intended error of the number of rows, as a share of the public number of persons
 ASSUMED_ROWS = 10_000  # for a preview if the policy does not declare the number
+WHY = {DEFAULT: "the model of this version", OLD: "stored in the ledger by an earlier version"}
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,16 @@ class Plan:
     request: SynthesisRequest
     columns: Columns
     model: Model
-    why: str
+    copies: tuple[str, ...] = ()  # learned columns of another table, whose relations to each other are known from there
 
     @property
     def policy(self) -> Policy:
         return self.columns.policy
+
+    @property
+    def why(self) -> str:
+        """Why this model is used."""
+        return WHY.get(self.model.name, "passed by the caller")
 
     @property
     def reach(self) -> int:
@@ -46,47 +56,56 @@ class Plan:
         return not isinstance(self.policy.dataset.unit, EachPerson)
 
     @property
-    def size_loss(self) -> Fraction:
-        """The loss of the number of rows, for each table."""
-        return (
-            Fraction(0)
-            if self.size_is_public
-            else self.request.epsilon * self.request.split.get(SIZE, self._size_share)
-        )
-
-    @property
-    def _size_share(self) -> Fraction:
-        """A small share, larger if the public number of persons is small, so that the noise stays within 1% of it."""
-        persons = self.policy.dataset.rows
-        needed = self.reach / (self.request.epsilon * persons * SIZE_ERROR) if persons else SIZE_SHARE
+    def size_share(self) -> Fraction:
+        """The share of the loss for the number of rows: a small one, so large that the noise stays within 1% of the persons."""
+        if self.size_is_public:
+            return Fraction(0)
+        persons, limit = self.policy.dataset.rows, self.request.limit
+        if not persons:
+            return SIZE_SHARE
+        error = self.reach / (persons * SIZE_ERROR)
+        needed = error / limit.pure if limit.pure else error**2 / (2 * limit.zcdp)
         return min(max(needed, SIZE_SHARE), MOST_SIZE_SHARE)
 
     @property
-    def model_loss(self) -> Fraction:
-        """The loss that remains for the model, for each table."""
-        return self.request.epsilon - self.size_loss
+    def size_loss(self) -> Loss:
+        """The loss of the number of rows, for each table.
+
+        It moves by at most `reach`. With Gaussian noise zcdp = reach**2 / (2 sigma**2), and z is a quarter of it, because the
+        reference lies in the middle of the possible numbers.
+        """
+        if self.size_is_public:
+            return NOTHING
+        limit, share = self.request.limit, self.size_share
+        if limit.pure is not None:
+            return Loss.of_pure(share * limit.pure)
+        return Loss(None, share * limit.zcdp / 4, share * limit.zcdp)
 
     @property
-    def split(self) -> Mapping[str, Fraction]:
-        """The requested shares of the model's own stages."""
-        return {name: share for name, share in self.request.split.items() if name != SIZE or self.size_is_public}
+    def model_loss(self) -> Loss:
+        """The loss that remains for the model, for each table. A limit on z keeps its ratio to zcdp."""
+        limit, part = self.request.limit, 1 - self.size_share
+        if limit.pure is not None:
+            return Loss.of_pure(part * limit.pure)
+        return Loss(None, part * limit.z, part * limit.zcdp)
 
     def facts(self, rows: int) -> Facts:
         """Return what the model is allowed to know, for a number of rows."""
-        return Facts(self.columns.learnt, rows, self.reach, self.request.target)
+        search = self.policy.synthesis.maps == "search"
+        return Facts(self.columns.learnt, rows, self.reach, self.request.target, search_maps=search, copies=self.copies)
 
     def stages(self, rows: int) -> tuple[Stage, ...]:
-        """Return how the loss of each table is split, or refuse a split that is not possible."""
-        part = self.model_loss / self.request.epsilon
-        inner = self.model.stages(self.facts(rows), epsilon=self.model_loss, split=self.split)
-        own = tuple(replace(stage, share=stage.share * part) for stage in inner)
+        """Return how the loss of each table is split, or refuse a loss that the model cannot use."""
+        own = self.model.stages(self.facts(rows), limit=self.model_loss)
         if self.size_is_public:
             return own
-        return (Stage(SIZE, 1 - part, f"count the rows, of which one person has at most {self.reach:,}"), *own)
+        part = 1 - self.size_share
+        size = Stage(SIZE, 1 - part, f"count the rows, of which one person has at most {self.reach:,}")
+        return (size, *(replace(stage, share=stage.share * part) for stage in own))
 
     def says(self) -> str:
         """Return the request as text that follows the word "asked"."""
-        return self.request.says(model=self.model.name, columns=len(self.columns.learnt) + len(self.columns.follows))
+        return self.request.says(model=self.model.name, columns=len(self.columns.names) - len(self.columns.numbered))
 
     def question(self) -> dict[str, Any]:
         return {**self.request.question(self.policy, model=self.model.name), **_options(self.model)}
@@ -99,46 +118,49 @@ def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
             f'Policy "{policy.dataset.name}" has no promise for synthetic tables, so none can be made.',
             "Add [promise.identification] or [promise.loss] to the policy.",
         )
-    least = LEAST * policy.dataset.unit.rows_per_person
-    if request.epsilon < least:
-        raise Unsupported(
-            f"An epsilon of {say(request.epsilon)} is too small to learn a table.",
-            f"Use {say(least)} or more.",
-        )
-    columns = columns_of(policy, request.columns)
+    _refuse_too_small(request.limit, LEAST * policy.dataset.unit.rows_per_person)
+    columns = columns_of(policy, request.columns, adaptive=request.model != OLD)
     known = [column.name for column in columns.learnt]
     if request.target and request.target not in known:
         raise Unsupported(
             f'The target "{request.target}" is not learned.', f"Name one of the learned columns: {', '.join(known)}."
         )
-    model, why = _choose_model(request.model, columns)
+    model = _model(request.model)
     if not getattr(model, "exact", True):
         raise Unsupported(
             f'"{model.name}" has no exact loss, but this policy promises one.',
-            "Use an exact model (auto chooses one). This one is for comparisons outside a session.",
+            f'Use "{DEFAULT}". This model is for comparisons outside a session.',
         )
-    if request.split.get(SIZE) in (Fraction(0), Fraction(1)) and isinstance(policy.dataset.unit, EachPerson):
-        raise Unsupported(
-            f'The share of "{SIZE}" must be above 0 and below 1: without it the number of rows is unknown.'
-        )
-    return Plan(request, columns, model, why)
+    return Plan(request, columns, model)
 
 
-def _choose_model(model: Any, columns: Columns) -> tuple[Model, str]:
-    """Return the requested model, or the one that public facts suggest, and why."""
-    if not isinstance(model, str):
-        missing = [name for name in ("name", "stages", "learn") if not hasattr(model, name)]
-        if missing:
+def _refuse_too_small(limit: Loss, least: Fraction) -> None:
+    if limit.z >= Loss.of_pure(least).z:
+        return
+    pure = limit.pure is not None
+    stated, enough = (limit.pure, least) if pure else (limit.z, Loss.of_pure(least).z)
+    raise Unsupported(
+        f"{'An epsilon' if pure else 'A z'} of {say(stated or 0)} is too small to learn a table.",
+        f"Use {say(enough)} or more.",
+    )
+
+
+def _model(model: Any) -> Model:
+    """Return the model of a name, or the object that the caller passed."""
+    if isinstance(model, str):
+        if model not in (DEFAULT, OLD):
             raise Unsupported(
-                f"A model needs `name`, `stages` and `learn`; this one lacks {', '.join(missing)}.",
-                "See tidegate.synthesize.model.",
+                f'Unknown model: "{model}".',
+                did_you_mean(model, dict.fromkeys((DEFAULT, OLD))) or f'Use "{DEFAULT}", or leave out `model`.',
             )
-        return model, "passed by the caller"
-    if model != "auto":
-        return model_for(model), "requested"
-    if too_wide(columns):
-        return model_for("sequential"), "all columns are numbers on grids that are too fine for cells"
-    return model_for("forest"), "the default for tables of numbers and categories"
+        return model_for(model)  # type: ignore[no-any-return]
+    missing = [name for name in ("name", "stages", "learn") if not hasattr(model, name)]
+    if missing:
+        raise Unsupported(
+            f"A model needs `name`, `stages` and `learn`; this one lacks {', '.join(missing)}.",
+            "See tidegate.synthesize.model.",
+        )
+    return model  # type: ignore[no-any-return]
 
 
 def _options(model: Any) -> dict[str, Any]:

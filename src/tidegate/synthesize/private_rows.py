@@ -1,24 +1,37 @@
-"""The private rows as models read them: counts of a matrix of codes in memory, or counts that the engine computes."""
+"""The private rows as models read them: counts of codes in memory, or counts that the engine computes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
 from tidegate.errors import LedgerBroken
 from tidegate.synthesize.facts import Column
 from tidegate.tables import Axis, Table
-from tidegate.tables.pairs import count_pairs, rows_as_codes
+from tidegate.tables.pairs import (
+    cell_type,
+    count_pairs,
+    count_some_pairs,
+    read_columns,
+    refuse_too_many_pairs,
+    rows_as_codes,
+)
+
+MOST_BYTES = 2**28  # of codes in memory; larger tables are counted by the engine
+TABLES_AT_ONCE = 64  # tables of two columns in memory, of at most 60,000 cells each
 
 
 class ArrayRows:
-    """Private rows as a matrix of codes, (rows, columns). -1 and codes outside a column's values are not listed."""
+    """Private rows as codes, rows by columns or a list of columns. -1 and codes outside a column's values are not listed."""
 
-    def __init__(self, codes: Ints, columns: Sequence[Column]) -> None:
-        self._places = {column.name: index for index, column in enumerate(columns)}
-        self._codes = np.asarray(codes, np.int64)
+    def __init__(self, codes: Ints | Sequence[NDArray[Any]], columns: Sequence[Column]) -> None:
+        by_column = codes if isinstance(codes, list) else list(np.asarray(codes, np.int64).T)
+        self._codes = {column.name: by_column[index] for index, column in enumerate(columns)}
 
     def places(self, column: Column) -> Ints:
         codes = self._listed(column)
@@ -29,6 +42,7 @@ class ArrayRows:
         return np.bincount(cells[cells >= 0], minlength=column.cells)
 
     def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
+        refuse_too_many_pairs({column.name: column.cells for column in columns})
         cells = [self._cells(column) for column in columns]
         return {
             (i, j): _table(cells[i], cells[j], (columns[i].cells, columns[j].cells))
@@ -36,15 +50,24 @@ class ArrayRows:
             for j in range(i + 1, len(columns))
         }
 
+    def pair(self, left: Column, right: Column) -> Ints:
+        return _table(self._cells(left), self._cells(right), (left.cells, right.cells))
+
+    def explained(self, columns: Sequence[Column], pairs: Sequence[tuple[int, int]]) -> Ints:
+        cells = [self._cells(column) for column in columns]
+        tables = (_table(cells[i], cells[j], (columns[i].cells, columns[j].cells)) for i, j in pairs)
+        return np.array([table.max(axis=1).sum() for table in tables], np.int64)
+
     def codes(self, columns: Sequence[Column]) -> Ints:
         return np.column_stack([self._listed(column) for column in columns])
 
     def _listed(self, column: Column) -> Ints:
-        codes = self._codes[:, self._places[column.name]]
+        codes = self._codes[column.name].astype(np.int64)
         return np.where((codes >= 0) & (codes < column.size + column.missing), codes, -1)
 
     def _cells(self, column: Column) -> Ints:
-        return column.cell_of(self._listed(column))
+        codes = self._listed(column)
+        return codes if len(column.starts) == column.size else column.cell_of(codes)
 
 
 def _table(left: Ints, right: Ints, shape: tuple[int, int]) -> Ints:
@@ -54,21 +77,57 @@ def _table(left: Ints, right: Ints, shape: tuple[int, int]) -> Ints:
 
 
 class EngineRows:
-    """A table of the policy. The engine counts; rows are read only for models that need codes."""
+    """A table of the policy.
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    The codes of `columns` are read into memory once if they fit there: models count hundreds of times, on cells that are
+    found on the way. Without them, or if they do not fit, the engine counts, and rows are read only for models that need
+    codes. The counts are the same.
+    """
+
+    def __init__(self, table: Table, columns: Sequence[Column] = ()) -> None:
+        self._table, self._columns = table, columns
+
+    @cached_property
+    def _in_memory(self) -> ArrayRows | None:
+        axes = [self._axis(column, single=True) for column in self._columns]
+        bytes_per_row = sum(cell_type(axis.length).itemsize for axis in axes)
+        if not axes or self._table.size * bytes_per_row > MOST_BYTES:
+            return None
+        return ArrayRows(read_columns(self._table, axes), self._columns)
 
     def places(self, column: Column) -> Ints:
+        if self._in_memory:
+            return self._in_memory.places(column)
         return np.asarray(self._table.count([self._axis(column, single=True)]), np.int64)
 
     def margin(self, column: Column) -> Ints:
+        if self._in_memory:
+            return self._in_memory.margin(column)
         return np.asarray(self._table.count([self._axis(column)]), np.int64)
 
     def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
+        if self._in_memory:
+            return self._in_memory.pairs(columns)
         return count_pairs(self._table, [self._axis(column) for column in columns])
 
+    def pair(self, left: Column, right: Column) -> Ints:
+        if self._in_memory:
+            return self._in_memory.pair(left, right)
+        return np.asarray(self._table.count([self._axis(left), self._axis(right)]), np.int64)
+
+    def explained(self, columns: Sequence[Column], pairs: Sequence[tuple[int, int]]) -> Ints:
+        if self._in_memory:
+            return self._in_memory.explained(columns, pairs)
+        axes = [self._axis(column) for column in columns]
+        unordered = sorted({(min(pair), max(pair)) for pair in pairs})
+        sums: dict[tuple[int, int], int] = {}
+        for (i, j), table in count_some_pairs(self._table, axes, unordered, at_once=TABLES_AT_ONCE):
+            sums[i, j], sums[j, i] = int(table.max(axis=1).sum()), int(table.max(axis=0).sum())
+        return np.array([sums[pair] for pair in pairs], np.int64)
+
     def codes(self, columns: Sequence[Column]) -> Ints:
+        if self._in_memory:
+            return self._in_memory.codes(columns)
         return rows_as_codes(self._table, [self._axis(column, single=True) for column in columns])
 
     def rehearse(self, columns: Sequence[Column]) -> None:
@@ -77,7 +136,12 @@ class EngineRows:
         self.codes(columns)
 
     def _axis(self, column: Column, *, single: bool = False) -> Axis:
-        return Axis(column.name, self._table.policy.countable(column.name), starts=() if single else column.starts)
+        policy = self._table.policy
+        gaps = {
+            gap.name: gap for gap in (policy.synthesis.gap(end, policy.attributes) for end in policy.synthesis.orders)
+        }
+        attribute = gaps[column.name] if column.name in gaps else policy.countable(column.name)
+        return Axis(column.name, attribute, starts=() if single else column.starts)
 
 
 class NoRows:
@@ -90,6 +154,12 @@ class NoRows:
         raise self._refused()
 
     def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], Ints]:
+        raise self._refused()
+
+    def pair(self, left: Column, right: Column) -> Ints:
+        raise self._refused()
+
+    def explained(self, columns: Sequence[Column], pairs: Sequence[tuple[int, int]]) -> Ints:
         raise self._refused()
 
     def codes(self, columns: Sequence[Column]) -> Ints:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -15,95 +14,28 @@ from tidegate.accounting import Amount, Budget, Price, budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.errors import Unsupported
 from tidegate.exact import say
+from tidegate.frames import Frames, Row, Rows, rename_labels
 from tidegate.ledger import Account, Charge
 from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import Policy
+from tidegate.synthesize.condition import Where
+from tidegate.synthesize.description import Description
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.learn import LearnedTable
-from tidegate.synthesize.model import Stage
+from tidegate.synthesize.model import Progress, Stage, Summary
 from tidegate.synthesize.plan import Plan
-from tidegate.synthesize.request import MOST_ROWS, check_whole
+from tidegate.synthesize.source import Downloaded, TableSource
 from tidegate.tables import Table
 
 if TYPE_CHECKING:
     from tidegate.synthesize.quality import Quality
     from tidegate.synthesize.quality.combine import Rule
+    from tidegate.synthesize.quality.public import PublicReport
 
 SHOWN = 5  # rows in a notebook
 
 
-class TableSource(Protocol):
-    """Where the rows of a synthetic table come from: a diary on this machine, or a download."""
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        ...
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The diary, where it is on this machine."""
-        ...
-
-    def fetch(self) -> pa.Table:
-        """Return the rows."""
-        ...
-
-    def draw(self, rows: int | None, seed: int | None) -> TableSource:
-        """Return a source of other rows of the same table."""
-        ...
-
-
 @dataclass(frozen=True)
-class Drawn:
-    """Rows drawn from the model that a table's diary gives."""
-
-    plan: Plan
-    steps: tuple[Step, ...]
-    _learn: Callable[[], LearnedTable]
-    number: int = 0
-    _rows: int | None = None
-    seed: int = 0
-
-    @cached_property
-    def learned(self) -> LearnedTable:
-        """The model, rebuilt from the diary."""
-        return self._learn()
-
-    @property
-    def rows(self) -> int:
-        return self.learned.rows if self._rows is None else self._rows
-
-    def fetch(self) -> pa.Table:
-        codes = self.learned.learnt.draw(self.rows, seed=_stream(self.seed, self.number))
-        return self.plan.columns.to_arrow(codes)
-
-    def draw(self, rows: int | None, seed: int | None) -> Drawn:
-        learned = self.learned
-        count = self._rows if rows is None else check_whole(rows, "rows", most=MOST_ROWS)
-        return replace(self, _learn=lambda: learned, _rows=count, seed=self.seed if seed is None else seed)
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """Rows that a service sends when they are first read."""
-
-    rows: int
-    _download: Callable[[], pa.Table]
-    steps: tuple[Step, ...] = ()
-
-    def fetch(self) -> pa.Table:
-        return self._download()
-
-    def draw(self, rows: int | None, seed: int | None) -> TableSource:
-        raise Unsupported(
-            "Only the service can draw other rows of a downloaded table.",
-            "Synthesize again with the same epsilon and other `rows` or another `seed`, at no cost.",
-        )
-
-
-@dataclass(frozen=True)
-class SyntheticTable:
+class SyntheticTable(Frames):
     """One artificial table. Every row is drawn from a model learned at an exact loss; no row belongs to a person."""
 
     source: TableSource
@@ -116,85 +48,47 @@ class SyntheticTable:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The diary: every number learned from the rows. Empty for a downloaded table."""
+        """The diary: every number learned from the rows. Empty for a downloaded table and for a saved model."""
         return self.source.steps
 
+    @property
+    def summary(self) -> Summary | None:
+        """What is public about the model: cells, counted pairs, maps. None for a model of an earlier version."""
+        return self.source.summary
+
     def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table: numbers on their grids, categories as listed, missing as null."""
+        """Return the rows as an Arrow table: numbers on their grids, categories as listed, dates as dates, missing as null."""
         if "_arrow" not in self.__dict__:  # no cached_property: in Python 3.11 its lock makes all tables wait for one
-            self.__dict__["_arrow"] = self.source.fetch()
+            self.__dict__["_arrow"] = pa.Table.from_batches(self.source.batches())
         return self.__dict__["_arrow"]
 
-    def to_pandas(self) -> Any:
-        """Return the rows as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Return the rows of `to_arrow` in batches of at most 100,000, in constant memory."""
+        return iter(self.to_arrow().to_batches()) if "_arrow" in self.__dict__ else self.source.batches()
 
-    def draw(self, rows: int | None = None, *, seed: int | None = None) -> SyntheticTable:
-        """Return the same table with other rows: another number of rows or another public seed. Free: nothing more is learned."""
-        return SyntheticTable(self.source.draw(rows, seed), self.number)
+    def draw(self, rows: int | None = None, *, seed: int | None = None, where: Where | None = None) -> SyntheticTable:
+        """Return other rows of the same table, at no cost: nothing more is learned.
+
+        Args:
+            rows: The number of rows; as before if None.
+            seed: Another public seed draws other rows; the same rows and seed give the same table.
+            where: Only rows that fit: ``{"sex": "f", "age": (30, 39), "town": ["Aby", "Berg"]}``, with a value, a range
+                including both ends, or a list of values for each column. None is a missing value.
+        """
+        return SyntheticTable(self.source.draw(rows, seed, where), self.number)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to one file; `tidegate.load_model` draws from it without policy, ledger or rows."""
+        from tidegate.synthesize.files import save_model
+
+        return save_model([self], Path(path))
 
     def __len__(self) -> int:
         return self.rows
 
 
 @dataclass(frozen=True)
-class Description:
-    """What is public about a request for synthetic tables before a row is read."""
-
-    tables: int
-    epsilon: Fraction
-    model: str
-    why: str
-    columns: tuple[str, ...]
-    learnt: tuple[str, ...]
-    notes: tuple[str, ...]
-    promise: str
-
-    @classmethod
-    def of(cls, plan: Plan) -> Description:
-        """Describe a plan."""
-        return cls(
-            plan.request.tables,
-            plan.request.epsilon,
-            plan.model.name,
-            plan.why,
-            tuple(plan.columns.names),
-            tuple(column.name for column in plan.columns.learnt),
-            tuple(plan.columns.says()),
-            promise(plan),
-        )
-
-    def to_dict(self, stages: Sequence[Stage]) -> dict[str, Any]:
-        """Return everything as JSON values, with how the loss is split."""
-        return {
-            "tables": self.tables,
-            "epsilon": str(self.epsilon),
-            "model": self.model,
-            "why": self.why,
-            "columns": list(self.columns),
-            "learnt": list(self.learnt),
-            "notes": list(self.notes),
-            "stages": [stage.to_dict() for stage in stages],
-            "promise": self.promise,
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Description:
-        """Return the description that `to_dict` wrote."""
-        return cls(
-            tables=data["tables"],
-            epsilon=Fraction(data["epsilon"]),
-            model=data["model"],
-            why=data["why"],
-            columns=tuple(data["columns"]),
-            learnt=tuple(data["learnt"]),
-            notes=tuple(data["notes"]),
-            promise=data["promise"],
-        )
-
-
-@dataclass(frozen=True)
-class SyntheticTables(Sequence[SyntheticTable]):
+class SyntheticTables(Sequence[SyntheticTable], Frames):
     """Synthetic tables under one charge, learned independently of each other. `job` is the job of a service."""
 
     tables: tuple[SyntheticTable, ...]
@@ -210,17 +104,21 @@ class SyntheticTables(Sequence[SyntheticTable]):
         cls, data: Mapping[str, Any], policy: Policy, *, fetch: Callable[[int], pa.Table], job: str = ""
     ) -> SyntheticTables:
         """Return the tables that `to_dict` wrote; `fetch` returns the rows of the table with an index."""
-        sources = (Downloaded(rows, partial(fetch, index)) for index, rows in enumerate(data["rows"]))
+        summaries = [Summary.from_dict(summary) for summary in data.get("summary", ())]
+        sources = [
+            Downloaded(rows, partial(fetch, index), summary=summaries[index] if summaries else None)
+            for index, rows in enumerate(data["rows"])
+        ]
         stages = tuple(Stage.from_dict(stage) for stage in data["stages"])
         tables = tuple(SyntheticTable(source, number) for number, source in enumerate(sources))
         return cls(tables, Description.from_dict(data), Charge.from_dict(data, policy), lambda: stages, job=job)
 
     @property
     def plan(self) -> Plan:
-        """Everything that public facts decided, if the tables were made on this machine."""
+        """Everything that public facts decided, if the tables were made by this session."""
         if self._plan is None:
             raise Unsupported(
-                "These tables were made by a service, which has their plan.",
+                "These tables come from a service or from a file, which have no plan.",
                 "Read the rows with `to_arrow()` or `to_pandas()`; `to_dict()` returns the public part of the request.",
             )
         return self._plan
@@ -266,13 +164,44 @@ class SyntheticTables(Sequence[SyntheticTable]):
         """The promise to everybody in the original table, in a sentence."""
         return self.description.promise
 
+    @property
+    def summary(self) -> tuple[Summary, ...]:
+        """What is public about the model of each table. Empty for a model of an earlier version."""
+        return tuple(summary for table in self if (summary := table.summary) is not None)
+
+    @property
+    def banner(self) -> str:
+        """A warning if the budget supports too little of the table, else an empty text."""
+        return next((summary.banner for summary in self.summary if summary.banner), "")
+
+    def draw(self, rows: int | None = None, *, seed: int | None = None, where: Where | None = None) -> SyntheticTables:
+        """Return other rows of every table, at no cost. See `SyntheticTable.draw`."""
+        return replace(self, tables=tuple(table.draw(rows, seed=seed, where=where) for table in self))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the models of all tables to one file; `tidegate.load_model` reads it without policy, ledger or rows."""
+        from tidegate.synthesize.files import save_model
+
+        return save_model(self.tables, Path(path))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows of all tables, one table below the other; several are numbered in a first column, `table`."""
+        tables = [table.to_arrow() for table in self]
+        if len(tables) == 1:
+            return tables[0]
+        name = rename_labels(["table"], tables[0].column_names)["table"]
+        numbers = pa.array([number for number, table in enumerate(tables) for _ in range(len(table))], pa.int64())
+        return pa.concat_tables(tables).add_column(0, name, numbers)
+
     def says(self) -> str:
         """Return a summary in a few lines."""
         first, count = self.tables[0], len(self)
         tables = "1 synthetic table" if count == 1 else f"{count:,} synthetic tables"
         shape = f"{first.rows:,} rows and {len(self.description.columns)} columns"
         shares = "; ".join(f"{stage.name} {say(100 * stage.share)}%" for stage in self.stages)
-        lines = [f"{tables} of {shape} by {self.model} ({self.why})", f"budget split: {shares}"]
+        lines = [self.banner] if self.banner else []
+        lines += [f"{tables} of {shape} by {self.model} ({self.why})", f"budget split: {shares}"]
+        lines += _counted(self.summary)
         lines += ["; ".join(self.description.notes)] if self.description.notes else []
         return "\n".join([*lines, self.promise, self.charge.says()])
 
@@ -282,16 +211,15 @@ class SyntheticTables(Sequence[SyntheticTable]):
         formula: str = "",
         target: str = "",
         rule: Rule = "auto",
-        pairwise: bool = True,
-        shuffles: int | None = None,
         at_most: int | None = None,
+        progress: Progress | None = None,
     ) -> Quality:
         """Compare the tables with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for.
 
         An empty `target` means that of the request. See `tidegate.synthesize.quality.quality_of` for the parameters.
         """
         from tidegate.synthesize.quality import quality_of  # here: its libraries take long to load
-        from tidegate.synthesize.quality.separation import AT_MOST, SHUFFLES
+        from tidegate.synthesize.quality.separation import AT_MOST
 
         plan = self.plan
         if self._original is None:
@@ -305,16 +233,29 @@ class SyntheticTables(Sequence[SyntheticTable]):
             formula=formula,
             target=target or plan.request.target,
             rule=rule,
+            summary=self.summary[0] if self.summary else None,
             cells={column.name: column.starts for column in plan.columns.learnt},
-            pairwise=pairwise,
-            shuffles=SHUFFLES if shuffles is None else shuffles,
             at_most=AT_MOST if at_most is None else at_most,
+            progress=progress,
         )
+
+    def public_report(self, number: int = 0) -> PublicReport:
+        """Return what is public about a table's model, for everybody who gets the table: no true row is read."""
+        from tidegate.accounting.average import DELTA
+        from tidegate.synthesize.quality.public import public_report
+
+        summary = self.tables[number].summary
+        if summary is None:
+            raise Unsupported("A table of an earlier version has no public report.", "Synthesize again with forest/2.")
+        name = self._plan.policy.dataset.name if self._plan is not None else self.charge.account.policy
+        return public_report(summary, self.promise, name=name, delta=self.description.delta or DELTA)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the rows, as JSON values."""
         described = self.description.to_dict(self.stages)
-        return {**described, "rows": [table.rows for table in self], **self.charge.to_dict()}
+        summaries = [summary.to_dict() for summary in self.summary]
+        rows = [table.rows for table in self]
+        return {**described, "rows": rows, "summary": summaries, "banner": self.banner, **self.charge.to_dict()}
 
     def __str__(self) -> str:
         return self.says()
@@ -330,7 +271,7 @@ class SyntheticTables(Sequence[SyntheticTable]):
 
 
 @dataclass(frozen=True)
-class SynthesisPreview:
+class SynthesisPreview(Rows):
     """The cost of synthetic tables, their model, and how the loss would be split. Nothing was charged."""
 
     description: Description
@@ -356,6 +297,10 @@ class SynthesisPreview:
     @property
     def why(self) -> str:
         return self.description.why
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per stage of the work: its share of the loss."""
+        return [{"stage": stage.name, "share": float(stage.share), "says": stage.says} for stage in self.stages]
 
     def identification(self) -> dict[str, dict[str, float]]:
         """Return, for each protected target: now, after these tables, and the limit."""
@@ -417,21 +362,20 @@ class SynthesisPreview:
             *(f"             {note}" for note in self.description.notes),
             f"would split  {self.known}:",
             *(f"             {say(100 * stage.share):>5}%  {stage.name}: {stage.says}" for stage in self.stages),
+            f"would keep   {self.description.promise}",
         ]
         return "\n".join([*lines, "Preview only: nothing was charged."])
 
 
-def promise(plan: Plan) -> str:
-    """Return the promise of a plan, in a sentence."""
-    epsilon, count = plan.request.epsilon, plan.request.tables
-    together = f", and all {count:,} tables together at most epsilon {say(epsilon * count)}" if count > 1 else ""
-    unit = "one row" if plan.size_is_public else f"one person with at most {plan.reach:,} rows"
-    return f"each table, and anything ever drawn from it, loses at most epsilon {say(epsilon)} about {unit}{together}"
-
-
-def _stream(seed: int, number: int) -> int:
-    """Return a seed for each table, so that two tables do not draw the same rows."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{number}".encode()).digest()[:6])
+def _counted(summaries: Sequence[Summary]) -> list[str]:
+    """Return one line on what the models of all tables counted."""
+    if not summaries:
+        return []
+    first = summaries[0]
+    maps = f", {len(first.maps):,} map{'s' if len(first.maps) > 1 else ''} found" if first.maps else ""
+    alone = f"; independent of all others: {', '.join(first.independent)}" if first.independent else ""
+    which = "the first table: " if len(summaries) > 1 else ""
+    return [f"{which}{len(first.pairs):,} pairs of columns were counted{maps}{alone}"]
 
 
 def _cell(value: Any) -> str:

@@ -1,7 +1,7 @@
 """The procedure for synthetic tables: check, charge, learn, record.
 
-The ledger records the diary of every table: all that was ever learned from the rows. The tables are drawn from it, now and
-whenever the same request comes again. More rows of them are free.
+The ledger records the diary of every table (all that was ever learned from the rows) and the fitted model. The tables are drawn
+from that model, now and whenever the same request comes again, also by later versions. More rows of them are free.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tidegate.accounting import Amount, budget_of
-from tidegate.errors import BudgetExceeded, StalePolicy, Unsupported
+from tidegate.accounting import FREE, Amount, budget_of
+from tidegate.errors import BudgetExceeded, LedgerNewer, LedgerUnavailable, StalePolicy, Unsupported
 from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
+from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries, prepare_folder
+from tidegate.synthesize.description import Description
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.learn import LearnedTable, Learning, learn_again, silent
-from tidegate.synthesize.model import Progress
+from tidegate.synthesize.files import describe_request
+from tidegate.synthesize.learn import LearnedTable, Learning, learn_again, restore, silent
+from tidegate.synthesize.model import Fitted, Progress, Stage
 from tidegate.synthesize.plan import Plan, expected_rows, plan_for
 from tidegate.synthesize.private_rows import EngineRows
-from tidegate.synthesize.request import SynthesisRequest
-from tidegate.synthesize.result import Description, Drawn, SynthesisPreview, SyntheticTable, SyntheticTables
+from tidegate.synthesize.request import DEFAULT, OLD, SynthesisRequest
+from tidegate.synthesize.result import SynthesisPreview, SyntheticTable, SyntheticTables
+from tidegate.synthesize.source import Drawn
 from tidegate.tables import Table
+
+VERSION = 1  # of a fitted model in the ledger; earlier records have only the diaries
 
 
 def synthesize(
@@ -47,35 +52,42 @@ def synthesize(
     """
     plan = plan_for(request, policy)
     ledger.open_account(policy)
-    receipt = ledger.asked_before(policy, question=plan.question(), request=key)
-    learned: list[LearnedTable] = []
+    is_old = plan.model.name == OLD
+    receipt = ledger.asked_before(policy, question=plan.question(), request="" if is_old else key)
+    if receipt is None and is_old:
+        raise Unsupported(
+            f'The ledger contains no such table of "{OLD}", which only draws what an earlier version of Tidegate learned.',
+            f'Repeat the earlier request exactly (epsilon, tables, columns, target), or use "{DEFAULT}".',
+        )
     if receipt is None:
         table = open_table()  # fails here, before anything is charged, if the source cannot be read
         rows = public_rows(plan, table)
-        plan.stages(rows or expected_rows(policy)[0])  # refuses an impossible split before the charge
+        plan.stages(rows or expected_rows(policy)[0])  # refuses a loss that the model cannot use before the charge
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
+        prepare_folder(folder)
         receipt = _charge(plan, ledger, key=key, user=user, share=budget_share)
-        learning = Learning(plan, EngineRows(table), lambda: table.size, rows, bits, progress or silent)
+        learning = Learning(
+            plan, EngineRows(table, plan.columns.learnt), lambda: table.size, rows, bits, progress or silent
+        )
         with open_diaries(folder, receipt.entry.hash) as checkpoint:
             stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have finished first
             if stored is None:
-                learned = _learn(learning, checkpoint)
-                record = _record(learning, learned)
-                stored = receipt.record(record)
-                if stored != record:  # another machine recorded its result first: return that one
-                    learned = []
+                _begin(learning, checkpoint)
+                model = plan.model.name
+                stored = learn_and_record(receipt, model, rows, lambda: _learn(learning, checkpoint))
             delete_diaries(folder, receipt.entry.hash)
     else:
         stored = receipt.stored
         delete_diaries(folder, receipt.entry.hash)
-    return _tables(plan, stored, learned, Charge.of(receipt, policy), open_table)
+    return _tables(plan, stored, Charge.of(receipt, policy), open_table)
 
 
 def preview(request: SynthesisRequest, policy: Policy, account: Account) -> SynthesisPreview:
     """Return the cost, the model and the split of the loss without reading a row or charging anything."""
     plan = plan_for(request, policy)
     rows, known = expected_rows(policy)
-    stages, price = plan.stages(rows), plan.request.event.price
+    is_free = plan.model.name == OLD  # it only draws what was paid for before
+    stages, price = plan.stages(rows), FREE if is_free else plan.request.event.price
     return SynthesisPreview(Description.of(plan), stages, known, price, account, budget_of(policy))
 
 
@@ -111,8 +123,8 @@ def _charge(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | 
     )
 
 
-def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
-    """Learn every table, each from the steps that its diary already contains."""
+def _begin(learning: Learning, checkpoint: Diaries) -> None:
+    """Write the public facts of a run, or refuse to continue one that started with others."""
     about = {"model": learning.plan.model.name, "rows": learning.rows}
     if not checkpoint.about:
         checkpoint.begin(about)
@@ -121,6 +133,32 @@ def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
             "This synthesis was started on a table with a different number of rows.",
             "Use the table as it was, or set a new edition in [dataset] for the changed data and request again.",
         )
+
+
+def learn_and_record(
+    receipt: Receipt, model: str, rows: int | None, learn: Callable[[], list[LearnedTable]]
+) -> dict[str, Any]:
+    """Learn tables and return what the ledger stores. A failure is recorded, and its message is always the same.
+
+    A diary that cannot be written is reported as it is, because that does not depend on a row.
+    """
+    problems: list[LedgerUnavailable] = []
+
+    def run() -> dict[str, Any]:
+        try:
+            return _record(model, rows, learn())
+        except LedgerUnavailable as error:
+            problems.append(error)
+        return {}
+
+    record: dict[str, Any] = receipt.run(run)
+    if problems:
+        raise problems[0]
+    return receipt.record(record)  # type: ignore[no-any-return]
+
+
+def _learn(learning: Learning, checkpoint: Diaries) -> list[LearnedTable]:
+    """Learn every table, each from the steps that its diary already contains."""
     tables = learning.plan.request.tables
     learned = []
     for number in range(tables):
@@ -135,30 +173,53 @@ def _name_table(progress: Progress, number: int, tables: int) -> Progress:
     return lambda stage, done, of: progress(f"table {number + 1:,} of {tables:,}, {stage}", done, of)
 
 
-def _record(learning: Learning, learned: list[LearnedTable]) -> dict[str, Any]:
-    """Return what the ledger stores: the model, the number of rows, and every learned number."""
+def _record(model: str, rows: int | None, learned: list[LearnedTable]) -> dict[str, Any]:
+    """Return what the ledger stores of each table: every learned number, and the fitted model that rows are drawn from."""
     tables = [[step.to_dict() for step in table.steps] for table in learned]
-    return {"model": learning.plan.model.name, "rows": learning.rows, "tables": tables}
+    record = {"model": model, "rows": rows, "tables": tables}
+    fitted = [
+        {"version": VERSION, "rows": table.rows, "model": table.learnt.to_dict()}
+        for table in learned
+        if isinstance(table.learnt, Fitted)
+    ]
+    return {**record, "fitted": fitted} if fitted else record
 
 
-def _tables(
-    plan: Plan, stored: Any, learned: list[LearnedTable], charge: Charge, open_table: Callable[[], Table]
-) -> SyntheticTables:
+def _tables(plan: Plan, stored: Any, charge: Charge, open_table: Callable[[], Table]) -> SyntheticTables:
     """Return the tables of a stored result, with a public seed of their own if the request sets none."""
+    fitted = stored.get("fitted", [])
+    if any(table["version"] > VERSION for table in fitted):
+        raise LedgerNewer(
+            "A newer version of Tidegate stored these tables.", "Install that version, or a later one, to draw them."
+        )
     seed = plan.request.seed if plan.request.seed is not None else int(charge.entry[:12], 16)
-    drawn = []
-    for number, diary in enumerate(stored["tables"]):
+    sources = [
+        Drawn(
+            plan.columns,
+            _later(plan, diary, fitted[number] if fitted else None, stored["rows"]),
+            lambda: describe_request(result),
+            number,
+            plan.request.rows,
+            seed,
+        )
+        for number, diary in enumerate(stored["tables"])
+    ]
+
+    def stages() -> tuple[Stage, ...]:
+        return plan.stages(sources[0].learned.rows)
+
+    tables = tuple(SyntheticTable(source, source.number) for source in sources)
+    result = SyntheticTables(tables, Description.of(plan), charge, stages, plan, open_table)
+    return result
+
+
+def _later(plan: Plan, diary: Any, fitted: Any, rows: int | None) -> Callable[[], LearnedTable]:
+    """Return how to get a table's model: as stored, or rebuilt from its diary if an earlier version stored only that."""
+
+    def learned() -> LearnedTable:
         steps = tuple(Step.from_dict(step) for step in diary)
-        learn = _once(learned[number]) if learned else _later(plan, steps, stored["rows"])
-        drawn.append(Drawn(plan, steps, learn, number, plan.request.rows, seed))
-    tables = tuple(SyntheticTable(source, source.number) for source in drawn)
-    description, first = Description.of(plan), drawn[0]
-    return SyntheticTables(tables, description, charge, lambda: plan.stages(first.learned.rows), plan, open_table)
+        if fitted is None:
+            return learn_again(plan, steps, rows)
+        return LearnedTable(restore(plan.model.name, fitted["model"], plan.model), fitted["rows"], steps)
 
-
-def _once(learned: LearnedTable) -> Callable[[], LearnedTable]:
-    return lambda: learned
-
-
-def _later(plan: Plan, steps: tuple[Step, ...], rows: int | None) -> Callable[[], LearnedTable]:
-    return lambda: learn_again(plan, steps, rows)
+    return learned

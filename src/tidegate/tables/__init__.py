@@ -1,12 +1,15 @@
-"""Table access through Ibis: DuckDB by default, Postgres, Spark. No other package knows an engine.
+"""Table access through Ibis: DuckDB by default, Postgres, Spark, SQLite. No other package knows an engine.
 
-open.py      from a source to a table          table.py   counts, sums, moments, histograms, records, batches
-codes.py     columns as codes                  axes.py    grids of cells, including empty ones
-persons.py   at most k rows per person         guard.py   engine messages are withheld
+source.py      from a source to a table          snapshot.py   CSV files, read once
+table.py       counts, sums, records, batches    links.py      linked tables, joined on the person key
+boundary.py    columns as bytes and numbers      codes.py      columns as codes
+universe.py    expressions over public values    groups.py     groups of codes, and cells
+persons.py     at most k rows per person         guard.py      engine messages are withheld
 """
 
 from tidegate.tables.axes import Axis
+from tidegate.tables.links import open_linked
 from tidegate.tables.source import open_table
 from tidegate.tables.table import Table
 
-__all__ = ["Axis", "Table", "open_table"]
+__all__ = ["Axis", "Table", "open_linked", "open_table"]

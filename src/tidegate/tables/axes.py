@@ -10,10 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tidegate.exact import plain
-from tidegate.policy import Attribute, Category, Numeric
-
-DROPPED = -1
+from tidegate.policy import Attribute, Gap, Numeric
+from tidegate.tables.mappings import DROPPED, Grouping, Measured
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Axis:
 
     @property
     def _missing_counts(self) -> bool:
-        return getattr(self.attribute, "missing", "dropped") == "value"
+        return getattr(self.attribute, "missing", "dropped") == "value"  # the cells of an expression include it
 
     @property
     def firsts(self) -> tuple[int, ...]:
@@ -58,23 +56,29 @@ class Axis:
 
     def labels(self) -> list[Any]:
         """Return the label of each cell: the value, the first value of the bin, or None for missing."""
-        attribute = self.attribute
-        starts = self.firsts or range(attribute.size)
-        if isinstance(attribute, Category):
-            values: list[Any] = [attribute.values[start] for start in starts]
-        elif isinstance(attribute, Numeric):
-            values = [plain(attribute.value(start)) for start in starts]
-        else:
-            raise TypeError("A key or a set has no cells.")
+        firsts = self.firsts
+        values = [self.attribute.label(first) for first in firsts] if firsts else self.attribute.labels()
         return [*values, None] if self._missing_counts else values
 
-    def cells_of(self, codes: pa.ChunkedArray) -> NDArray[np.int64]:
-        """Return the cell of each code from the engine; the missing cell for no code or one outside the universe."""
+    def cells_of(self, codes: pa.ChunkedArray, *, final: bool = False) -> NDArray[np.int64]:
+        """Return the cell of each code from the engine; the missing cell for no code or one outside the universe.
+
+        `final` codes of an expression are its cells, otherwise they can be combinations of its columns.
+        """
         whole = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
         numbers = np.asarray(pc.fill_null(whole, DROPPED).to_numpy(zero_copy_only=False), dtype=np.int64)
+        if isinstance(self.attribute, Grouping | Measured):
+            mapped = self.attribute.mapped.shortest
+            known = (numbers >= 0) & (numbers < len(mapped.codes))
+            cells = numbers
+            if not final and mapped.is_looked_up_later:
+                cells = np.where(known, mapped.codes[np.where(known, numbers, 0)], DROPPED)
+            return np.where((cells >= 0) & (cells < self.attribute.size), cells, DROPPED)
         listed = (numbers >= 0) & (numbers < self.attribute.size)
         cells = np.searchsorted(np.asarray(self.firsts), numbers, side="right") - 1 if self.firsts else numbers
-        return np.where(listed, cells, self.missing_cell)
+        cells = np.where(listed, cells, self.missing_cell)
+        # a row without a gap is left out, even if missing is a value
+        return np.where(numbers < DROPPED, DROPPED, cells) if isinstance(self.attribute, Gap) else cells
 
 
 def scatter(shape: tuple[int, ...], axis_cells: list[NDArray[np.int64]], amounts: Any) -> NDArray[Any]:

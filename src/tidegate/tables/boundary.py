@@ -7,44 +7,19 @@ persons) is then a function of each row alone, on every engine.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
-import ibis.expr.operations as ops
 
-from tidegate.errors import SourceUnreadable, Unsupported
-from tidegate.policy import Attribute, Category, Key
-from tidegate.tables.guard import ask_engine
+from tidegate.policy import Attribute, Boolean, Category, Decimal, Key, Moment, Numeric, Text
+from tidegate.tables import functions
+from tidegate.tables.positions import code_of, is_coded, shapes_of
 
 ROWS = 2**40  # largest expected number of rows: 64-bit sums are used if they cannot overflow with that many
 FEW_LABELS = 16  # up to this number, labels are compared one by one; a longer list is joined
-LABEL, CODE, KEY_TEXT = "tidegate_label", "tidegate_code", "tidegate_key_text"
-
-
-@ibis.udf.scalar.builtin(name="encode")  # type: ignore[untyped-decorator]
-def _encode(text: str) -> bytes: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="convert_to")  # type: ignore[untyped-decorator]
-def _convert_to(text: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="round")  # type: ignore[untyped-decorator]
-def _round(number: ibis.dtype("decimal"), digits: int) -> ibis.dtype("decimal"): ...  # type: ignore[valid-type]
-
-
-@ibis.udf.scalar.builtin(name="rtrim")  # type: ignore[untyped-decorator]
-def _rtrim(text: str) -> str: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="unhex")  # type: ignore[untyped-decorator]
-def _unhex(digits: str) -> bytes: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="decode")  # type: ignore[untyped-decorator]
-def _decode(digits: str, encoding: str) -> bytes: ...  # type: ignore[empty-body]
+SHIFT = 200_000_000_000  # seconds from the year -4368 to 1970
+LABEL, CODE, KEY_TEXT, ISO = "tidegate_label", "tidegate_code", "tidegate_key_text", "tidegate_iso_"
 
 
 class Boundary:
@@ -59,14 +34,41 @@ class Boundary:
 
     def columns(self, table: Any, attributes: Mapping[str, Attribute], *, key: str = "") -> Any:
         """Return the declared columns only: text as bytes, the rest as stored, and a key as text."""
-        chosen = {name: self._column(table[name], attribute) for name, attribute in attributes.items()}
+        texts = {
+            f"{ISO}{name}": functions.nullif(self._iso(table[name], attribute), "")
+            for name, attribute in attributes.items()
+            if isinstance(attribute, Moment) and self.is_text(table[name].type())
+        }
+        if texts:  # in a query of their own: Ibis copies an expression to each of its uses
+            table = table.mutate(**texts)
+        chosen = {
+            name: self._column(table[f"{ISO}{name}" if f"{ISO}{name}" in texts else name], attribute)
+            for name, attribute in attributes.items()
+        }
         if key:
             column = table[key]
             chosen[KEY_TEXT] = self.text(column) if column.type().is_string() else column.cast("string")
         return table.select(**chosen)
 
+    def is_text(self, kind: Any) -> bool:
+        """Return whether the engine stores dates and times of a type as text."""
+        return bool(kind.is_string())
+
+    def _iso(self, column: Any, attribute: Moment) -> Any:
+        """Return a text that has the form of a date or time; NULL for any other."""
+        text = self.text(column)
+        return ibis.cases((self.has_shape(text, shapes_of(attribute)), text), else_=ibis.null("string"))
+
     def _column(self, column: Any, attribute: Attribute) -> Any:
-        readable = isinstance(attribute, Category | Key) and column.type().is_string()
+        listed = isinstance(attribute, Category) and attribute.value_type is str
+        if column.type().is_string() and isinstance(attribute, Numeric | Category) and not listed:
+            column = column if isinstance(attribute, Moment) else _read_text(column, attribute)
+        if is_coded(attribute):
+            return functions.nullif_code(code_of(column, attribute, self), -1)  # unchanged, but in a query of its own
+        if isinstance(attribute, Boolean) and column.type().is_integer():
+            values = [(column == ibis.literal(int(value), column.type()), value) for value in (False, True)]
+            return ibis.cases(*values, else_=ibis.null("boolean"))
+        readable = isinstance(attribute, Category | Key | Text) and column.type().is_string()
         return self.encoded(self.text(column)) if readable else column
 
     def text(self, column: Any) -> Any:
@@ -75,11 +77,15 @@ class Boundary:
 
     def encoded(self, text: Any) -> Any:
         """Return the bytes of a text, which no collation affects."""
-        return _encode(text)
+        return functions.encode(text)
 
     def literal(self, text: str) -> Any:
         """Return a label in the form of `encoded`."""
-        return _unhex(_hex(text))
+        return functions.unhex(hexadecimal(text))
+
+    def digest(self, column: Any) -> Any:
+        """Return the MD5 of the bytes of an encoded text, in hexadecimal."""
+        return functions.md5_of_bytes(column)
 
     def real(self, column: Any) -> Any:
         """Return a number of any type as floating point."""
@@ -88,36 +94,88 @@ class Boundary:
     def is_nan(self, real: Any) -> Any:
         return real.isnan()
 
+    def rounded(self, decimal: Any, digits: int) -> Any:
+        """Return a decimal with so many digits after the point."""
+        return functions.round(decimal, digits)
+
+    def days(self, date: Any) -> Any:
+        """Return the days since 1970; any number for NULL. Infinite dates are far away."""
+        return functions.date_diff("day", ibis.date(1970, 1, 1), clamp(date, "4000-01-01 (BC)", "12000-01-01"))
+
+    def seconds(self, timestamp: Any) -> Any:
+        """Return the whole seconds since 1970 in UTC, or of the wall clock if there is no time zone; any number for NULL."""
+        kind = timestamp.type()
+        ends = ("1677-09-22", "2262-04-11") if kind.scale == 9 else ("4000-01-01 (BC)", "12000-01-01")
+        zone = " 00:00:00+00" if kind.timezone else ""
+        shifted = functions.epoch_us(clamp(timestamp, ends[0] + zone, ends[1] + zone)) + SHIFT * 1_000_000
+        return (shifted - shifted % 1_000_000) // 1_000_000 - SHIFT  # multiples of 10^6 below 2^59 are exact
+
+    def time_seconds(self, time: Any) -> Any:
+        """Return the whole seconds since midnight."""
+        return functions.time_us(time) // 1_000_000
+
+    def date_of(self, days: Any) -> Any:
+        """Return the date of days since 1970, which are near the years of a policy."""
+        return functions.make_date(days.cast("int32"))
+
+    def has_shape(self, text: Any, shapes: Sequence[str]) -> Any:
+        """Return whether a text has one of some forms."""
+        return text.re_search(f"^({'|'.join(shapes)})$")
+
     def labels(self, attribute: Category, kind: Any) -> Any:
         """Return the listed values that a column's type can store, and their codes, as a table to join with."""
         possible = possible_labels(attribute, kind)
-        values = [_hex(value) if isinstance(value, str) else str(int(value)) for value, _ in possible]
+        values = [hexadecimal(value) if isinstance(value, str) else str(int(value)) for value, _ in possible]
         label = "string" if not self.encodes else "binary"
         kinds = {LABEL: label if attribute.value_type is str else "int64", CODE: "int64"}
         return self._listed(values, [code for _, code in possible], ibis.schema(kinds))
 
+    def numbers(self, codes: Any, usual: int) -> Any:
+        """Return the combinations whose number is not the usual one, and their numbers, as a table to join with."""
+        listed = [(str(position), int(code)) for position, code in enumerate(codes.tolist()) if code != usual]
+        schema = ibis.schema({LABEL: "int64", CODE: "int64"})
+        return self._listed([position for position, _ in listed], [code for _, code in listed], schema)
+
     def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
         """Return labels (hexadecimal, or numbers) and codes as a table with a schema."""
         label = "unhex({})" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
-        items = self.items_sql.format(_items(values, codes))
-        return self.backend.sql(_split(label, items), schema=schema)
+        items = self.items_sql.format(list_items(values, codes))
+        return self.backend.sql(split_items(label, items), schema=schema)
+
+    def as_view(self, expression: Any) -> Any:
+        """Return an expression by name if the engine refuses deep queries; otherwise as it is."""
+        return expression
 
     def sum_type(self, largest: int) -> str:
         """Return the type in which whole numbers up to `largest` add up without overflow."""
         return "int64" if largest * ROWS < 2**63 else "decimal(38,0)"
 
 
-def _items(values: list[str], codes: list[int]) -> str:
+def clamp(column: Any, lowest: str, highest: str) -> Any:
+    """Return a date or time between two literals of its own type."""
+    first, last = (ibis.literal(end).cast(column.type()) for end in (lowest, highest))
+    return ibis.least(ibis.greatest(column, first), last)
+
+
+def _read_text(column: Any, attribute: Attribute) -> Any:
+    """Return a text as a number or truth value; NULL if it is none."""
+    if isinstance(attribute, Category) and attribute.value_type is int:
+        return ibis.cases((column.re_search("^[+-]?[0-9]+$"), column), else_=ibis.null("string")).try_cast("int64")
+    kind = "decimal(38,15)" if isinstance(attribute, Decimal) else "float64"
+    return column.try_cast("boolean" if isinstance(attribute, Category) else kind)
+
+
+def list_items(values: list[str], codes: list[int]) -> str:
     """Return labels and codes as one text of digits, which is parsed faster than thousands of rows."""
     return ",".join(f"x{value}:{code}" for value, code in zip(values, codes, strict=True))
 
 
-def _split(label: str, items: str) -> str:
+def split_items(label: str, items: str) -> str:
     shown = label.format("substr(split_part(item, ':', 1), 2)")
     return f"SELECT {shown} AS {LABEL}, CAST(split_part(item, ':', 2) AS BIGINT) AS {CODE} FROM {items}"  # noqa: S608
 
 
-def _hex(text: str) -> str:
+def hexadecimal(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").hex()
 
 
@@ -126,151 +184,6 @@ def possible_labels(attribute: Category, kind: Any) -> list[tuple[Any, int]]:
     lowest, highest = kind.bounds if kind.is_integer() else (0, 0)
     return [
         (value, code)
-        for code, value in enumerate(attribute.values)
+        for code, value in enumerate(attribute.listed)
         if not kind.is_integer() or lowest <= int(value) <= highest
     ]
-
-
-class PostgresBoundary(Boundary):
-    """Postgres: CHAR(n) loses its padding when it becomes text; a numeric can be NaN, infinite, or beyond floating point."""
-
-    encodings = ("UTF8", "LATIN1")  # every text in these encodings converts to UTF-8
-
-    def __init__(self, expression: Any) -> None:
-        super().__init__(expression)
-        self.encoding = self.backend.con.info.parameter_status("server_encoding")
-
-    def _column(self, column: Any, attribute: Attribute) -> Any:
-        if column.type().is_string() and self.encoding not in self.encodings:
-            raise SourceUnreadable(
-                f"The database stores text as {self.encoding}, which cannot always be converted to UTF-8.",
-                "Copy the table to a database with the encoding UTF8, or to a Parquet file.",
-            )
-        return super()._column(column, attribute)
-
-    def text(self, column: Any) -> Any:
-        return ops.Cast(
-            column, "string"
-        ).to_expr()  # CHAR(n) and enumerations are strings to Ibis, which leaves out a cast
-
-    def encoded(self, text: Any) -> Any:
-        return _convert_to(text, "UTF8")
-
-    def literal(self, text: str) -> Any:
-        return _decode(_hex(text), "hex")
-
-    def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
-        label = "decode({}, 'hex')" if schema[LABEL].is_binary() else "CAST({} AS BIGINT)"
-        items = f"unnest(string_to_array('{_items(values, codes)}', ',')) AS listed(item)"
-        return self.backend.sql(_split(label, items), schema=schema)
-
-    def real(self, column: Any) -> Any:
-        if not column.type().is_decimal():
-            return column.cast("float64")
-        ends = [ibis.literal(end, "string").cast("decimal") for end in ("-1e300", "1e300")]
-        inside = ibis.least(ibis.greatest(column, ends[0]), ends[1])
-        rounded = _round(inside, 300).cast("float64")  # a conversion of 1e-400 fails
-        missing = column.isnull() | (column.cast("string") == "NaN")  # LEAST and GREATEST ignore NULL
-        return ibis.cases((missing, ibis.null("float64")), else_=rounded)
-
-
-class SparkBoundary(Boundary):
-    """Spark: CHAR(n) is padded on reading and presented as a string; only the schema of the source shows its type."""
-
-    items_sql = "(SELECT explode(split('{}', ',')) AS item) AS listed"
-
-    def __init__(self, expression: Any) -> None:
-        super().__init__(expression)
-        frame = ask_engine(
-            lambda: self.backend._session.sql(self.backend.compile(expression)), what="reading the columns' types"
-        )
-        kinds = {field.name: field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "") for field in frame.schema}
-        self.padded = {name for name, kind in kinds.items() if kind.startswith("char(")}
-
-    def text(self, column: Any) -> Any:
-        return _rtrim(column) if column.get_name() in self.padded else column
-
-    def encoded(self, text: Any) -> Any:
-        return text.cast("binary")
-
-
-class SQLiteBoundary(Boundary):
-    """SQLite: any column can store any type; values of another type than the declared one are missing."""
-
-    encodes = least_ignores_null = False
-
-    def __init__(self, expression: Any) -> None:
-        super().__init__(expression)
-        connection = self.backend.con
-        self.encoding = connection.execute("PRAGMA encoding").fetchone()[0]
-        connection.create_function("md5", 1, _md5, deterministic=True)
-
-    def _column(self, column: Any, attribute: Attribute) -> Any:
-        kind, stored = column.type(), column.typeof()
-        if kind.is_string() and self.encoding != "UTF-8":
-            raise SourceUnreadable(
-                f"The SQLite file stores text as {self.encoding}; only UTF-8 is supported.",
-                "Copy it to a Parquet file.",
-            )
-        if kind.is_decimal():
-            raise SourceUnreadable(
-                f'Column "{column.get_name()}" is a decimal, which SQLite stores as text or floating point.',
-                "Declare it as REAL or INTEGER at the source, or copy the table to a Parquet file.",
-            )
-        if kind.is_boolean():
-            number = column.cast("int64")
-            return ibis.cases(
-                ((stored == "integer") & (number == 0), ibis.literal(False)),
-                ((stored == "integer") & (number == 1), ibis.literal(True)),
-                else_=ibis.null("boolean"),
-            )
-        if not (kind.is_string() or kind.is_uuid() or kind.is_numeric()):
-            return column
-        fitting = ["integer"] if kind.is_integer() else ["integer", "real"] if kind.is_numeric() else ["text"]
-        return ibis.cases((stored.isin(fitting), column), else_=ibis.null(kind))
-
-    def encoded(self, text: Any) -> Any:
-        return text  # the result of CASE has no collation: it is compared as bytes
-
-    def is_nan(self, real: Any) -> Any:
-        return ibis.literal(False)  # it is stored as NULL
-
-    def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
-        text = schema[LABEL].is_string()
-        labels = [f"CAST(x'{value}' AS TEXT)" if text else value for value in values]
-        pairs = ", ".join(f"({label}, {code})" for label, code in zip(labels, codes, strict=True))
-        query = f"SELECT column1 AS {LABEL}, column2 AS {CODE} FROM (VALUES {pairs})"  # noqa: S608 - digits alone
-        return self.backend.sql(query, schema=schema)
-
-    def sum_type(self, largest: int) -> str:
-        if largest * ROWS >= 2**63:
-            raise Unsupported(
-                f"SQLite adds up 64-bit integers only, and products up to {largest:,} can overflow.",
-                "Declare narrower bounds or a coarser step, or copy the table to a Parquet file.",
-            )
-        return "int64"
-
-
-def _md5(value: Any) -> str | None:
-    if value is None:
-        return None
-    return hashlib.md5(value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")).hexdigest()  # noqa: S324
-
-
-BOUNDARIES: dict[str, type[Boundary]] = {
-    "duckdb": Boundary,
-    "postgres": PostgresBoundary,
-    "spark": SparkBoundary,
-    "pyspark": SparkBoundary,
-    "sqlite": SQLiteBoundary,
-}
-
-
-def boundary_of(expression: Any, engine: str) -> Boundary:
-    """Return the boundary of a table's engine. An engine without one is refused: its text comparison is unknown."""
-    if engine not in BOUNDARIES:
-        raise SourceUnreadable(
-            f'Tables on the engine "{engine}" cannot be opened: its text comparison and number conversion are unknown.',
-            f"Known engines: {', '.join(sorted(set(BOUNDARIES) - {'pyspark'}))}. Copy the table to a Parquet file.",
-        )
-    return BOUNDARIES[engine](expression)

@@ -14,6 +14,7 @@ from tidegate.policy.predicates import (
     Chain,
     Compare,
     Either,
+    Holds,
     Missing,
     Opposite,
     Predicate,
@@ -21,18 +22,25 @@ from tidegate.policy.predicates import (
     code_bounds,
 )
 from tidegate.tables.boundary import Boundary
-from tidegate.tables.codes import with_codes
+from tidegate.tables.codes import with_codes, with_products
+from tidegate.tables.universe import FALSE, TRUE, truth_of
 
-Codes = dict[str, Any]  # code of each column, NULL if it is missing
+TEST = "tidegate_test_"
+Codes = dict[str, Any]  # code of each column (NULL if it is missing), and outcome of each expression
 
 
 def keep_rows(table: Any, policy: Policy, predicate: Predicate, boundary: Boundary) -> Any:
     """Return the rows for which a condition is true."""
-    names = {column: f"tidegate_where_{index}" for index, column in enumerate(sorted(predicate.columns()))}
-    coded_columns = {name: (column, policy.countable(column)) for column, name in names.items()}
+    tests = {text: f"{TEST}{index}" for index, text in enumerate(sorted(predicate.tests()))}
+    columns = list(table.columns)
+    truths = {name: truth_of(policy, text) for text, name in tests.items()}
+    table = with_products(table, truths, policy, boundary, final=True)
+    names = {column: f"tidegate_where_{index}" for index, column in enumerate(sorted(predicate.compared()))}
+    coded_columns = {name: (column, policy.attribute(column)) for column, name in names.items()}
     coded = with_codes(table, coded_columns, boundary)
     codes = {column: coded[name] for column, name in names.items()}
-    return coded.filter(condition(codes, policy, predicate)).drop(*names.values())
+    codes |= {text: coded[name] for text, name in tests.items()}
+    return coded.filter(condition(codes, policy, predicate)).select(columns)
 
 
 def condition(codes: Codes, policy: Policy, predicate: Predicate) -> Any:
@@ -46,7 +54,7 @@ def _compare(codes: Codes, policy: Policy, predicate: Compare) -> Any:
     if isinstance(attribute, Category):
         listed_code = attribute.codes[category_value(attribute, predicate.column, predicate.value)]
         return OPERATORS[predicate.operator](codes_of_column, listed_code)
-    bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
+    bounds = code_bounds(attribute, predicate.operator, predicate.value)
     if isinstance(bounds, bool):  # for every code or for none; unknown if there is no code
         return ibis.cases((codes_of_column.isnull(), ibis.null("boolean")), else_=ibis.literal(bounds))
     return OPERATORS[bounds[0]](codes_of_column, bounds[1])
@@ -72,7 +80,7 @@ def _equal_code(policy: Policy, part: Predicate) -> int | None:
     attribute: Any = policy.attribute(part.column)
     if isinstance(attribute, Category):
         return int(attribute.codes[category_value(attribute, part.column, part.value)])
-    bounds = code_bounds(attribute, "=", part.value)  # type: ignore[arg-type]
+    bounds = code_bounds(attribute, "=", part.value)
     return None if isinstance(bounds, bool) else bounds[1]
 
 
@@ -85,6 +93,11 @@ def _halves(parts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
 
 BUILDERS: dict[type, Any] = {
     Compare: _compare,
+    Holds: lambda codes, _, predicate: ibis.cases(
+        (codes[predicate.text] == TRUE, ibis.literal(True)),
+        (codes[predicate.text] == FALSE, ibis.literal(False)),
+        else_=ibis.null("boolean"),
+    ),
     Missing: lambda codes, _, predicate: codes[predicate.column].isnull(),
     Both: _chain,
     Either: _chain,

@@ -7,20 +7,26 @@ The names and types of a file's columns serve a first policy. Values are read fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from tidegate.errors import SourceMissing, did_you_mean
 from tidegate.exact import plain
+from tidegate.frames import Frames, Row, arrow_table
 from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
 from tidegate.policy.draft import ColumnType
+from tidegate.tables.csv_reader import Malformed
 from tidegate.tables.engines import duckdb
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.positions import is_coded
 from tidegate.tables.table import CODED, Table
 
 WARNING = "NOT FOR PUBLICATION: exact figures from private data"
 MOST_LABELS = 10
+SHORTEST_HINT = 4  # codes of two or three letters resemble each other by chance
 MOST_OUTSIDE = 0.01  # a larger fraction of rows outside the universe is a problem
 
 
@@ -52,7 +58,7 @@ class Column:
     @property
     def problems(self) -> list[str]:
         problems = []
-        outside = sum(self.outside.values())
+        outside = sum(count for side, count in self.outside.items() if side != "other")  # which have their own value
         if self.rows and outside > MOST_OUTSIDE * self.rows:
             problems.append(f"{outside / self.rows:.1%} of the rows are outside the declared universe.")
         if self.absent:
@@ -88,13 +94,14 @@ class Persons:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Frames):
     """A table compared with its policy."""
 
     rows: int
     declared: int | None
     columns: tuple[Column, ...]
     persons: Persons | None = None
+    malformed: Malformed | None = None  # of a CSV file
 
     @property
     def problems(self) -> list[str]:
@@ -113,37 +120,81 @@ class Inspection:
             "rows": self.rows,
             "declared": self.declared,
             "persons": self.persons.to_dict() if self.persons else None,
+            "malformed": self.malformed.to_dict() if self.malformed else None,
             "columns": [column.to_dict() for column in self.columns],
             "problems": self.problems,
         }
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per declared column. Exact: for the owner only."""
+        return arrow_table(self._columns(), {"below": int, "above": int, "unlisted": int})
+
+    def _columns(self) -> list[Row]:
+        return [
+            {
+                "column": column.name,
+                "type": column.type,
+                "missing": column.missing,
+                "distinct": column.distinct,
+                **{side: column.outside.get(side) for side in ("below", "above")},
+                "unlisted": column.outside.get("unlisted", column.outside.get("other")),
+                "problems": " ".join(column.problems) or None,
+            }
+            for column in self.columns
+        ]
+
+    def _repr_html_(self) -> str:
+        from tidegate.html.notebook import show, table_of
+
+        headers = {name: name for name in ("column", "type", "missing", "distinct", "below", "above", "unlisted")}
+        view = {"title": WARNING, "caption": f"{self.rows:,} rows compared with the policy."}
+        tables = [table_of(self._columns(), headers)]
+        return show({**view, "tables": tables, "notes": self.problems or ["The data matches the policy."]})
 
 
 def inspect(table: Table) -> Inspection:
     """Compare a table with its policy, row by row, in the engine. Exact: for the owner only."""
     source, policy = table.source, table.policy
     rows = int(_fetch_row(table, source.aggregate(n=source.count()))["n"])
-    columns = tuple(_column(table, name, attribute, rows) for name, attribute in policy.attributes.items())
-    return Inspection(rows, policy.dataset.rows, columns, _persons(table, policy))
+    snapshots = duckdb.snapshots_of(source) if table.engine == "duckdb" else ()
+    malformed = snapshots[0].malformed if snapshots else None
+    columns = [_column(table, name, attribute, rows) for name, attribute in policy.attributes.items()]
+    if malformed:
+        columns = [_with_unreadable(column, malformed.values.get(column.name, 0)) for column in columns]
+    return Inspection(rows, policy.dataset.rows, tuple(columns), _persons(table, policy), malformed)
+
+
+def _with_unreadable(column: Column, values: int) -> Column:
+    """Return a column of a CSV file: a text that does not have the declared type is outside, not missing."""
+    return replace(column, missing=column.missing - values, outside={**column.outside, "unreadable": values})
 
 
 def _column(table: Table, name: str, attribute: Attribute, rows: int) -> Column:
     column = table.source[name]
     kind = str(column.type())
-    if isinstance(attribute, Numeric):
+    if isinstance(attribute, Numeric) and not is_coded(attribute) and column.type().is_numeric():
         return _number(table, name, attribute, rows, kind)
     counts = _fetch_row(table, table.source.aggregate(there=column.count(), distinct=column.nunique()))
     counts_by_name: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}
+    if isinstance(attribute, Numeric):
+        coded = table.coded(name)
+        inside = int(_fetch_row(table, coded.aggregate(n=coded[CODED].count()))["n"])
+        filled = rows if getattr(attribute, "missing", "") == "lowest" else int(counts["there"])
+        return Column(name, kind, rows, **counts_by_name, outside={"outside": filled - inside})
     if not isinstance(attribute, Category):
         return Column(name, kind, rows, **counts_by_name)
     coded = table.coded(name)
-    unlisted = coded.filter(coded[CODED].isnull() & coded[name].notnull())
+    other = attribute.outside == "other"
+    unlisted = coded.filter((coded[CODED] == len(attribute.listed)) if other else coded[CODED].isnull())
+    unlisted = unlisted.filter(unlisted[name].notnull())
     outside = int(_fetch_row(table, unlisted.aggregate(n=unlisted.count()))["n"])
     present = coded.filter(coded[CODED].notnull()).group_by(CODED).aggregate(n=lambda rows: rows.count())
     with table.turn:
         present_codes = set(ask_engine(present.to_pyarrow, what="checking the data")[CODED].to_pylist())
-    absent = tuple(value for code, value in enumerate(attribute.values) if code not in present_codes)
+    absent = tuple(value for code, value in enumerate(attribute.listed) if code not in present_codes)
     labels = _unlisted(table, name, attribute, unlisted)
-    return Column(name, kind, rows, **counts_by_name, outside={"unlisted": outside}, unlisted=labels, absent=absent)
+    sides = {"other" if other else "unlisted": outside}
+    return Column(name, kind, rows, **counts_by_name, outside=sides, unlisted=labels, absent=absent)
 
 
 def _number(table: Table, name: str, attribute: Numeric, rows: int, kind: str) -> Column:
@@ -174,7 +225,7 @@ def _unlisted(table: Table, name: str, attribute: Category, unlisted: Any) -> tu
     top = groups.order_by([groups.n.desc(), groups.value]).limit(MOST_LABELS)
     with table.turn:
         frequent_values = ask_engine(top.to_pyarrow, what="looking for unlisted values").to_pylist()
-    known = [str(value) for value in attribute.values]
+    known = [str(value) for value in attribute.listed]
     labels = [(_shown(row["value"]), int(row["n"])) for row in frequent_values]
     return tuple(Label(label, rows, _nearest(label, known)) for label, rows in labels)
 
@@ -187,6 +238,8 @@ def _nearest(value: str, known: list[str]) -> str:
     folded = {name.strip().casefold(): name for name in known}
     if value.strip().casefold() in folded:
         return folded[value.strip().casefold()]
+    if len(value.strip()) < SHORTEST_HINT:
+        return ""
     advice = did_you_mean(value, known)
     return advice.split('"')[1] if advice.startswith("Did you mean") else ""
 
@@ -212,15 +265,11 @@ def _fetch_row(table: Table, expression: Any) -> dict[str, Any]:
 
 
 def column_types(path: Path) -> dict[str, ColumnType]:
-    """Return each column with its type: whole, decimal, text, yes-no, or other."""
+    """Return each column with its type in the source, for `draft_policy`."""
     if not path.exists():
         raise SourceMissing(f'There is no file "{path}".', _suggest_file(path))
     if path.suffix.lower() in duckdb.CSV:
-        duckdb.read_header(path)  # refuses a first line that does not name every column
-        table = ask_engine(
-            lambda: duckdb.connect().read_csv(str(path), header=True, sample_size=20_480),
-            what=f"reading the types of {path.name}",
-        )
+        table = ask_engine(lambda: duckdb.detect_types(path), what=f"reading the types of {path.name}")
     else:
         table = duckdb.open_file(path, {})
     return {name: _kind(kind) for name, kind in table.schema().items()}
@@ -236,10 +285,16 @@ def _suggest_file(path: Path) -> str:
 
 
 def _kind(kind: Any) -> ColumnType:
-    if kind.is_boolean():
-        return "yes-no"
-    if kind.is_integer():
-        return "whole"
-    if kind.is_floating() or kind.is_decimal():
-        return "decimal"
-    return "text" if kind.is_string() else "other"
+    tests: dict[ColumnType, bool] = {
+        "yes-no": kind.is_boolean(),
+        "whole": kind.is_integer(),
+        "decimal": kind.is_floating(),
+        "exact": kind.is_decimal(),
+        "date": kind.is_date(),
+        "time": kind.is_time(),
+        "timestamp": kind.is_timestamp() and not kind.timezone,
+        "instant": kind.is_timestamp(),
+        "uuid": kind.is_uuid(),
+        "text": kind.is_string(),
+    }
+    return next((name for name, matches in tests.items() if matches), "other")

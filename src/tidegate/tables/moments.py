@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tidegate.policy import Numeric
 from tidegate.tables.boundary import Boundary
 from tidegate.tables.codes import code
+from tidegate.tables.positions import is_coded
 
 
 class MomentSums:
@@ -29,9 +30,10 @@ class MomentSums:
         self.column, self.attribute, self.boundary = column, attribute, boundary
         signed = kind.is_integer() and not kind.is_unsigned_integer()
         near = max(abs(attribute.low), abs(attribute.high)) < 2**62  # literals and clamped values have 64 bits
-        self.whole = bool(signed and attribute.width == 1 and near and boundary.least_ignores_null)
+        number = attribute.width == 1 and getattr(attribute, "outside", "") == "clamp"
+        self.whole = bool(signed and (number or is_coded(attribute)) and near and boundary.least_ignores_null)
         self.filled = getattr(attribute, "missing", "") == "lowest"
-        self.lowest = int(attribute.low) if self.whole else 0
+        self.lowest = int(attribute.low) if self.whole and not is_coded(attribute) else 0
         self.highest = self.lowest + attribute.size - 1
 
     def measures(self, powers: Sequence[int]) -> dict[str, Callable[[Any], Any]]:

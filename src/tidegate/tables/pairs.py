@@ -15,12 +15,15 @@ import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
 from tidegate.errors import TooManyCells
-from tidegate.tables.axes import DROPPED, Axis, scatter
-from tidegate.tables.codes import in_cells, with_codes
+from tidegate.policy import Gap
+from tidegate.tables.axes import Axis, scatter
+from tidegate.tables.codes import NO_GAP, in_cells, with_codes
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.mappings import DROPPED
 from tidegate.tables.table import MOST_CELLS, Table
 
 Pair = tuple[int, int]
@@ -50,29 +53,46 @@ def refuse_too_many(axes: Sequence[Axis]) -> None:
 def count_pairs(table: Table, axes: Sequence[Axis]) -> dict[Pair, Ints]:
     """Return the number of rows in each cell of every two axes i < j, including empty cells."""
     refuse_too_many(axes)
-    pairs = list(combinations(range(len(axes)), 2))
+    return dict(count_some_pairs(table, axes, list(combinations(range(len(axes)), 2))))
+
+
+def count_some_pairs(
+    table: Table, axes: Sequence[Axis], pairs: Sequence[Pair], *, at_once: int = SETS_AT_ONCE
+) -> Iterator[tuple[Pair, Ints]]:
+    """Yield some pairs of axes with their counts, including empty cells; `at_once` of them are in memory."""
     if table.engine not in HAVE_GROUPING_SETS:
-        return {(i, j): np.asarray(table.count([axes[i], axes[j]]), np.int64) for i, j in pairs}
+        yield from (((i, j), np.asarray(table.count([axes[i], axes[j]]), np.int64)) for i, j in pairs)
+        return
     coded = _encode_rows(table, axes)
-    counts: dict[Pair, Ints] = {}
-    for chunk in _parts(pairs, SETS_AT_ONCE):
-        counts |= _count_groups(table, coded, axes, chunk)
-    return counts
+    for chunk in _parts(pairs, at_once):
+        yield from _count_groups(table, coded, axes, chunk).items()
 
 
 def rows_as_codes(table: Table, axes: Sequence[Axis], *, at_once: int = 65_536) -> Ints:
     """Return the cell of every counted row on each axis (DROPPED if it has none), in arbitrary order: rows by axes."""
+    columns = read_columns(table, axes, at_once=at_once)
+    return np.stack(columns, axis=1).astype(np.int64) if columns else np.zeros((0, 0), np.int64)
+
+
+def read_columns(table: Table, axes: Sequence[Axis], *, at_once: int = 65_536) -> list[NDArray[Any]]:
+    """Return `rows_as_codes` axis by axis, each in the smallest type that holds its cells."""
     coded = _encode_rows(table, axes)
-    names = [f"c{n}" for n in range(len(axes))]
+    kinds = [cell_type(axis.length) for axis in axes]
+
+    def read() -> list[NDArray[Any]]:
+        parts: list[list[NDArray[Any]]] = [[np.zeros(0, kind)] for kind in kinds]
+        for batch in coded.to_pyarrow_batches(chunk_size=at_once):
+            for n, kind in enumerate(kinds):
+                parts[n].append(batch.column(f"c{n}").to_numpy(zero_copy_only=False).astype(kind))
+        return [np.concatenate(part) for part in parts]
+
     with table.turn:
-        reader = ask_engine(lambda: coded.to_pyarrow_batches(chunk_size=at_once), what="reading codes")
-        batches = ask_engine(lambda: [_matrix(batch, names) for batch in reader], what="reading codes")
-    return np.concatenate(batches) if batches else np.zeros((0, len(axes)), np.int64)
+        return ask_engine(read, what="reading codes")
 
 
-def _matrix(batch: pa.RecordBatch, names: list[str]) -> Ints:
-    columns = [np.asarray(batch.column(name).to_numpy(zero_copy_only=False), np.int64) for name in names]
-    return np.stack(columns, axis=1)
+def cell_type(cells: int) -> np.dtype[Any]:
+    """Return the smallest type of whole numbers that holds the cells of an axis, and DROPPED."""
+    return np.dtype(next(kind for kind in (np.int16, np.int32, np.int64) if cells <= np.iinfo(kind).max))
 
 
 def _encode_rows(table: Table, axes: Sequence[Axis]) -> Any:
@@ -87,7 +107,10 @@ def _encode_rows(table: Table, axes: Sequence[Axis]) -> Any:
 def _cell(code: Any, axis: Axis) -> Any:
     """Return the number of a row's cell; it is never NULL."""
     firsts = axis.firsts
-    return (in_cells(code, firsts, range(len(firsts))) if firsts else code).fill_null(axis.missing_cell)
+    cell = in_cells(code, firsts, range(len(firsts))) if firsts else code
+    if isinstance(axis.attribute, Gap):
+        cell = ibis.cases((code == NO_GAP, ibis.literal(DROPPED, "int64")), else_=cell)
+    return cell.fill_null(axis.missing_cell)
 
 
 def _count_groups(table: Table, coded: Any, axes: Sequence[Axis], pairs: Sequence[Pair]) -> dict[Pair, Ints]:

@@ -6,27 +6,19 @@ from typing import Any
 
 import ibis
 
-from tidegate.policy import Category, EachPerson, Numeric, Policy
+from tidegate.policy import Category, EachPerson, Numeric, Policy, Text
 from tidegate.tables.boundary import KEY_TEXT, Boundary
 from tidegate.tables.codes import code
+from tidegate.tables.functions import md5
 
-
-@ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator]
-def _md5(text: str) -> str: ...  # type: ignore[empty-body]
-
-
-@ibis.udf.scalar.builtin(name="md5")  # type: ignore[untyped-decorator]
-def _md5_of_bytes(data: bytes) -> str: ...  # type: ignore[empty-body]
-
-
-TEXTS = {
-    str: lambda column: _md5_of_bytes(column) if column.type().is_binary() else _md5(column),
-    int: lambda column: column.cast("string"),
-    bool: lambda column: ibis.cases((column.isnull(), "-"), (column, "1"), else_="0"),  # casts differ between engines
+TEXTS: dict[type, Any] = {
+    str: lambda column, boundary: boundary.digest(column),
+    int: lambda column, boundary: column.cast("string"),
+    bool: lambda column, boundary: ibis.cases((column.isnull(), "-"), (column, "1"), else_="0"),  # casts differ
 }
 
 
-def bound_rows(table: Any, policy: Policy, boundary: Boundary) -> Any:
+def bound_rows(table: Any, policy: Policy, boundary: Boundary, *, with_key_text: bool = False) -> Any:
     """Return the table with at most `at_most` rows per person; rows without a key are left out.
 
     Guarantee:
@@ -38,9 +30,10 @@ def bound_rows(table: Any, policy: Policy, boundary: Boundary) -> Any:
         return table
     key = table[KEY_TEXT]
     prefix = (unit.choice or policy.dataset.name) + "|"
-    order = _md5(_row_text(table, policy, boundary, prefix=prefix) + key)
+    order = md5(_row_text(table, policy, boundary, prefix=prefix) + key)
     ranked = table.mutate(_tg_rank=ibis.row_number().over(group_by=table[unit.key], order_by=order))
-    return ranked.filter(ranked[unit.key].notnull() & (ranked._tg_rank < unit.at_most)).drop("_tg_rank", KEY_TEXT)
+    bounded = ranked.filter(ranked[unit.key].notnull() & (ranked._tg_rank < unit.at_most)).drop("_tg_rank")
+    return bounded if with_key_text else bounded.drop(KEY_TEXT)
 
 
 def _row_text(table: Any, policy: Policy, boundary: Boundary, *, prefix: str) -> Any:
@@ -53,8 +46,8 @@ def _row_text(table: Any, policy: Policy, boundary: Boundary, *, prefix: str) ->
         column = table[name]
         if isinstance(attribute, Numeric):
             part = code(column, attribute, boundary).cast("string")
-        elif isinstance(attribute, Category):
-            part = TEXTS[attribute.value_type](column)
+        elif isinstance(attribute, Category | Text):
+            part = TEXTS[attribute.value_type if isinstance(attribute, Category) else str](column, boundary)
         else:
             continue
         text = text + part.fill_null("-") + "|"

@@ -19,20 +19,27 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import pyarrow as pa
 
-from tidegate.errors import SourceMissing
+from tidegate.errors import SourceMissing, Unsupported
 from tidegate.policy import Policy
 from tidegate.tables.table import Table
 
 
-def open_table(policy: Policy, source: Any = None, *, folder: Path | None = None) -> Table:
+def open_table(
+    policy: Policy, source: Any = None, *, folder: Path | None = None, snapshots: Path | None = None
+) -> Table:
     """Open the policy's source. `source` replaces the policy's own: a path, a URL, or a table in memory.
 
-    Relative paths start from `folder`, the policy file's folder. No row is read, except from a CSV file, which is scanned
-    once for rows that do not fit.
+    Relative paths start from `folder`, the policy file's folder. No row is read, except from a CSV file, of which a snapshot
+    is written once into the private folder `snapshots` (a temporary one if it is None).
     """
+    if policy.tables:
+        raise Unsupported(
+            f'The policy "{policy.dataset.name}" has several tables ({", ".join(policy.tables)}), and this needs one.',
+            "Ask for statistics of them, or use a policy of its own for one of the tables.",
+        )
     chosen = policy.dataset.source if source is None else source
     if isinstance(chosen, Path) or (isinstance(chosen, str) and chosen):
-        return _open_named(str(chosen), policy, folder or Path())
+        return _open_named(str(chosen), policy, folder or Path(), snapshots)
     if chosen is None or isinstance(chosen, str | bytes):
         raise SourceMissing(
             f'The policy "{policy.dataset.name}" does not name a source.',
@@ -41,7 +48,7 @@ def open_table(policy: Policy, source: Any = None, *, folder: Path | None = None
     return _open_object(chosen, policy)
 
 
-def _open_named(source: str, policy: Policy, folder: Path) -> Table:
+def _open_named(source: str, policy: Policy, folder: Path, snapshots: Path | None) -> Table:
     if source.startswith(("postgresql://", "postgres://")):
         from tidegate.tables.engines import postgres
 
@@ -52,7 +59,8 @@ def _open_named(source: str, policy: Policy, folder: Path) -> Table:
         return Table(spark.open_url(source), policy, "spark")
     from tidegate.tables.engines import duckdb
 
-    return Table(duckdb.open_file(folder / Path(source).expanduser(), dict(policy.attributes)), policy, "duckdb")
+    path = folder / Path(source).expanduser()
+    return Table(duckdb.open_file(path, dict(policy.attributes), snapshots=snapshots), policy, "duckdb")
 
 
 def _open_object(table: Any, policy: Policy) -> Table:
@@ -73,6 +81,21 @@ def _open_object(table: Any, policy: Policy) -> Table:
     )
 
 
+def is_current(table: Table) -> bool:
+    """Return whether an open table shows the present rows: a snapshot does not once its CSV file has changed."""
+    if table.engine != "duckdb":
+        return True
+    from tidegate.tables.engines import duckdb
+
+    return all(snapshot.is_current() for snapshot in duckdb.snapshots_of(table.source))
+
+
+def snapshot_folder(ledger: str) -> Path | None:
+    """Return the folder of snapshots beside a ledger that is a file; None for a database."""
+    file = ledger.removeprefix("sqlite:///")
+    return None if "://" in file or file in ("", ":memory:") else Path(f"{file}.snapshots")
+
+
 CHUNK = 1 << 20
 
 
@@ -90,6 +113,10 @@ class SourceState:
 
 def source_address(policy: Policy, source: Any = None, *, folder: Path | None = None) -> str:
     """Return the address of the data without user and password; empty for a table in memory."""
+    if policy.tables:
+        from tidegate.tables.links import linked_address
+
+        return linked_address(policy, source, folder=folder)
     address = policy.dataset.source if source is None else source
     if not isinstance(address, str | Path) or not str(address):
         return ""
@@ -111,6 +138,10 @@ def source_state(
 
     Files are not opened as tables, so that stored answers stay cheap. A table in memory is read once.
     """
+    if policy.tables:
+        from tidegate.tables.links import linked_state
+
+        return linked_state(policy, source, folder=folder)
     address = source_address(policy, source, folder=folder)
     if address.startswith("postgresql:"):
         from tidegate.tables.engines import postgres

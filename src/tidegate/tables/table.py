@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import ibis
 import numpy as np
@@ -22,38 +22,56 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.errors import SourceUnreadable, TooManyCells, Unsupported
-from tidegate.policy import Category, EachPerson, Key, Numeric, Policy
+from tidegate.policy import Attribute, Decimal, EachPerson, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.axes import Axis, scatter
-from tidegate.tables.boundary import Boundary, boundary_of
-from tidegate.tables.codes import OUTSIDE, check_columns, check_names, code, in_cells, with_codes
+from tidegate.tables.boundaries import boundary_of
+from tidegate.tables.codes import check_columns, check_names, with_codes
 from tidegate.tables.filters import keep_rows
+from tidegate.tables.groups import cells_on_axes, group_rows, in_final_cells, integers, scattered
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.mappings import DROPPED, Measured
 from tidegate.tables.moments import MomentSums, gram, product_measures
 from tidegate.tables.persons import bound_rows
+from tidegate.tables.positions import is_coded
+from tidegate.tables.universe import grouping_of, measured_of
 
 MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys per query
 NAMED, CELL, CODED = "tidegate_key", "tidegate_cell_", "tidegate_code_of"
+T = TypeVar("T")
 Cells = NDArray[Any]
 
 
 class Table:
-    """A policy's columns on an engine. `counted` contains at most k rows per person."""
+    """A policy's columns on an engine. `counted` contains at most k rows per person.
 
-    def __init__(self, expression: Any, policy: Policy, engine: str) -> None:
+    `is_prepared`: the expression has the form of `prepared` already (a join of prepared tables).
+    """
+
+    def __init__(self, expression: Any, policy: Policy, engine: str, *, is_prepared: bool = False) -> None:
         self.source, self.policy, self.engine = expression, policy, engine
         self.turn = threading.Lock()  # an engine's connection accepts one query at a time
-        check_columns(expression, policy.attributes)
+        if not is_prepared:
+            check_columns(expression, policy.attributes)
         self.boundary = boundary_of(expression, engine)
+        if is_prepared:
+            self._source = expression
+            return
         unit = policy.dataset.unit
         key = unit.key if isinstance(unit, EachPerson) else ""
         self._source = self.boundary.columns(expression, policy.attributes, key=key)
 
+    @property
+    def prepared(self) -> Any:
+        """All rows as the engine's boundary presents them, with the text of the person key, as an expression."""
+        return self._source
+
     @cached_property
     def counted(self) -> Any:
         """At most k rows of each person, as an expression."""
-        return bound_rows(self._source, self.policy, self.boundary)
+        rows = bound_rows(self._source, self.policy, self.boundary)
+        return rows if rows is self._source else self.boundary.as_view(rows)
 
     def without_rows(self) -> Table:
         """Return the same columns on the same engine without rows: a failure there has a public reason."""
@@ -115,15 +133,84 @@ class Table:
         powers: Sequence[int] = (0, 1, 2),
     ) -> tuple[Cells, ...]:
         """Return exact sums of (code - center) ** power over the rows with a value, in every cell."""
-        attribute = self.policy.attribute(column)
+        attribute = measured_of(self.policy, column)
         if not isinstance(attribute, Numeric):
             raise Unsupported(f'Column "{column}" is not numeric, so it has no sum.', "Choose a numeric column.")
+        sign = 1
+        if isinstance(attribute, Measured):
+            if not attribute.sign:
+                return self._added_up(column, attribute, by, where, center, powers)
+            column, sign = attribute.mapped.columns[0], attribute.sign
+            center = center if sign > 0 else attribute.size - 1 - center
+            base = self.policy.attribute(column)
+            assert isinstance(base, Numeric)  # noqa: S101  (only numeric columns have a sign)
+            attribute = base
         sums = MomentSums(column, attribute, self._source[column].type(), self.boundary)
         results = self._aggregate(by, sums.measures(powers), where)
         return ask_engine(
-            lambda: tuple(np.asarray(cells) for cells in sums.finish(results, center=center, powers=powers)),
+            lambda: tuple(
+                np.asarray(sign**power * cells)
+                for power, cells in zip(powers, sums.finish(results, center=center, powers=powers), strict=True)
+            ),
             what="adding up",
         )
+
+    def _added_up(
+        self,
+        column: str,
+        attribute: Measured,
+        by: Sequence[str | Axis],
+        where: Predicate | None,
+        center: int,
+        powers: Sequence[int],
+    ) -> tuple[Cells, ...]:
+        """Return moments of an expression: rows are counted by combinations of codes, whose numbers are public."""
+        axes, measures = self._axes(by), {"n": lambda table: table.count()}
+        shape = tuple(axis.length for axis in axes)
+
+        def moments(fetched: pa.Table) -> tuple[Cells, ...]:
+            *axis_cells, codes = cells_on_axes(fetched, [*axes, Axis(column, attribute)])
+            counts, there = integers(fetched["n"]).astype(object), codes != DROPPED
+            chosen = [cells[there] for cells in axis_cells]
+            shifted = codes[there].astype(object) - center
+            return tuple(scatter(shape, chosen, counts[there] * shifted**power) for power in powers)
+
+        return self._fetch([*axes, Axis(column, attribute)], measures, where, moments)
+
+    def distinct(self, column: str, *, by: Sequence[str | Axis] = (), where: Predicate | None = None) -> Cells:
+        """Return the number of different values of a column or an expression, in every cell."""
+        axes, attribute = self._axes(by), self.policy.attributes.get(column)
+        shape = tuple(axis.length for axis in axes)
+        if isinstance(attribute, Key):
+            return self._different_keys(column, self.counted, axes, where)
+        values = Axis(column, grouping_of(self.policy, column))
+        nothing = values.labels().index(None) if None in values.labels() else DROPPED  # a missing value is no value
+
+        def count(fetched: pa.Table) -> Cells:
+            *axis_cells, codes = cells_on_axes(fetched, [*axes, values])
+            there = (codes != DROPPED) & (codes != nothing)
+            chosen = np.unique(np.stack([codes[there], *(cells[there] for cells in axis_cells)]), axis=1)
+            return scatter(shape, list(chosen[1:]), np.ones(chosen.shape[1], np.int64))
+
+        return self._fetch([*axes, values], {"n": lambda table: table.count()}, where, count)
+
+    def persons(self, *, by: Sequence[str | Axis] = (), where: Predicate | None = None) -> Cells:
+        """Return the number of persons in every cell: of all their rows if there is one cell, of at most k otherwise."""
+        unit = self.policy.dataset.unit
+        assert isinstance(unit, EachPerson)  # noqa: S101  (the plan has seen to it)
+        axes = self._axes(by)
+        return self._different_keys(unit.key, self.counted if axes else self._source, axes, where)
+
+    def _different_keys(self, key: str, rows: Any, axes: list[Axis], where: Predicate | None) -> Cells:
+        if not axes:
+            measures = {"n": lambda table: table[key].nunique()}
+            return self._fetch([], measures, where, lambda fetched: scattered(fetched, [], measures)["n"], rows=rows)
+        if where is not None:
+            rows = self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
+        pairs = in_final_cells(rows, axes, self.policy, self.boundary, person=key).distinct()
+        groups = pairs.group_by([f"g{n}" for n in range(len(axes))]).aggregate(n=pairs.person.count())
+        with self.turn:
+            return ask_engine(lambda: scattered(groups.to_pyarrow(), axes, ["n"], final=True)["n"], what="counting")
 
     def products(
         self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
@@ -139,7 +226,7 @@ class Table:
     def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
         """Return the records of some keys, with their cell on each axis (DROPPED if it has none).
 
-        Unknown keys are left out. A key with several records is listed in `twice` and left out.
+        Dates, times and decimals are on their grid, never finer. Unknown keys are left out. A key with several records is listed in `twice` and left out.
         """
         cells = {f"{CELL}{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
         coded = with_codes(self._source, cells, self.boundary)
@@ -151,7 +238,8 @@ class Table:
             rows = self._among(keyed, [str(key) for key in keys[start : start + AT_ONCE]])
             with self.turn:
                 parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
-        return ask_engine(lambda: _records(parts, columns, axes), what="looking up records")
+        labels = {name: self.policy.attribute(name) for name in columns if is_coded(self.policy.attribute(name))}
+        return ask_engine(lambda: _records(parts, columns, axes, labels), what="looking up records")
 
     def _among(self, keyed: Any, keys: list[str]) -> Any:
         """Return the rows of some keys. Ibis compiles hundreds of literals slower than DuckDB joins them."""
@@ -163,15 +251,22 @@ class Table:
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of every counted row as Arrow batches, streamed if the engine supports it.
 
-        Other queries on this table wait until the batches are read to the end or discarded.
+        Dates and times are codes. Other queries on this table wait until the batches are read to the end or discarded.
         """
         for name in columns:
             self.policy.attribute(name)
-        selected = self.counted.select(list(columns))
+        selected = self.counted.select(**{name: self._number(name) for name in columns})
         with self.turn:
             reader = ask_engine(lambda: selected.to_pyarrow_batches(chunk_size=rows), what="reading rows")
             while (batch := ask_engine(lambda: _next_batch(reader), what="reading rows")) is not None:
                 yield batch
+
+    def _number(self, name: str) -> Any:
+        """Return a counted column with the codes of decimals as numbers."""
+        column, attribute = self.counted[name], self.policy.attribute(name)
+        if not isinstance(attribute, Decimal):
+            return column
+        return column.cast("float64") * float(attribute.width) + float(attribute.low)
 
     @cached_property
     def key_column(self) -> str:
@@ -184,26 +279,37 @@ class Table:
             )
         return keys[0]
 
+    def _axes(self, by: Sequence[str | Axis]) -> list[Axis]:
+        return [axis if isinstance(axis, Axis) else Axis(axis, grouping_of(self.policy, axis)) for axis in by]
+
     def _aggregate(
         self, by: Sequence[str | Axis], measures: dict[str, Any], where: Predicate | None = None
     ) -> dict[str, Cells]:
-        axes = [axis if isinstance(axis, Axis) else self.axis(axis) for axis in by]
+        axes = self._axes(by)
         shape = tuple(axis.length for axis in axes)
         if math.prod(shape) > MOST_CELLS:
             raise TooManyCells(
                 f"The grouping has {' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells, more than the limit of {MOST_CELLS:,}.",
                 "Group by fewer columns, or declare bins for the long ones.",
             )
-        rows = self.counted if where is None else keep_rows(self.counted, self.policy, where, self.boundary)
-        groups = _groups(rows, axes, measures, self.boundary)
+        return self._fetch(axes, measures, where, lambda fetched: scattered(fetched, axes, measures))
 
-        def cells() -> dict[str, Cells]:
-            fetched = groups.to_pyarrow()
-            axis_cells = [axis.cells_of(fetched[f"g{number}"]) for number, axis in enumerate(axes)]
-            return {name: scatter(shape, axis_cells, _integers(fetched[name])) for name in measures}
-
+    def _fetch(
+        self,
+        axes: list[Axis],
+        measures: dict[str, Any],
+        where: Predicate | None,
+        finish: Callable[[pa.Table], T],
+        *,
+        rows: Any = None,
+    ) -> T:
+        """Return what follows from the groups of codes. Any failure on the way can quote a value, so none is shown."""
+        rows = self.counted if rows is None else rows
+        if where is not None:
+            rows = self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
+        groups = group_rows(rows, axes, measures, self.boundary, self.policy)
         with self.turn:
-            return ask_engine(cells, what="counting")  # from the query to the cells: any failure can quote a value
+            return ask_engine(lambda: finish(groups.to_pyarrow()), what="counting")
 
 
 @dataclass(frozen=True)
@@ -215,13 +321,18 @@ class Records:
     twice: frozenset[str]
 
 
-def _records(parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis]) -> Records:
+def _records(
+    parts: list[pa.Table], columns: Sequence[str], axes: Sequence[Axis], labels: Mapping[str, Attribute]
+) -> Records:
     if not parts:
         return Records({}, {}, frozenset())
     records = pa.concat_tables(parts)
     names = [_text(name) for name in records[NAMED].to_pylist()]
     rows = records.select(list(columns)).to_pylist() if columns else [{} for _ in names]
-    rows = [{column: _text(value) for column, value in row.items()} for row in rows]
+    rows = [
+        {column: _label(value, labels[column]) if column in labels else _text(value) for column, value in row.items()}
+        for row in rows
+    ]
     axis_cells = [axis.cells_of(records[f"{CELL}{n}"]).tolist() for n, axis in enumerate(axes)]
     twice = frozenset(name for name, times in Counter(names).items() if times > 1)
     once = [position for position, name in enumerate(names) if name not in twice]
@@ -237,6 +348,10 @@ def _text(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
+def _label(code: int | None, attribute: Attribute) -> Any:
+    return None if code is None else attribute.label(code)
+
+
 def _next_batch(reader: Any) -> pa.RecordBatch | None:
     """Return the next rows, with text decoded."""
     batch = next(reader, None)
@@ -249,37 +364,3 @@ def _next_batch(reader: Any) -> pa.RecordBatch | None:
         for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
-
-
-def _groups(table: Any, axes: list[Axis], measures: dict[str, Any], boundary: Boundary) -> Any:
-    """Return one row for each group of codes, OUTSIDE if one is missing.
-
-    Categories are grouped by their stored bytes first and coded afterwards, so that a list is looked up once for each
-    distinct value. The inner groups never leave the engine.
-    """
-    built = {name: build(table) for name, build in measures.items()}
-    if not axes:
-        return table.aggregate(**built)
-    listed = {f"r{n}": axis for n, axis in enumerate(axes) if isinstance(axis.attribute, Category)}
-    keys = {f"r{n}" if f"r{n}" in listed else f"g{n}": _number(table, axis, boundary) for n, axis in enumerate(axes)}
-    first = table.group_by(**keys).aggregate(**built)
-    if not listed:
-        return first
-    coded = with_codes(first, {f"g{name[1:]}": (name, axis.attribute) for name, axis in listed.items()}, boundary)
-    codes = {f"g{n}": coded[f"g{n}"].fill_null(OUTSIDE) for n in range(len(axes))}
-    return coded.group_by(**codes).aggregate(**{name: coded[name].sum() for name in measures})
-
-
-def _number(table: Any, axis: Axis, boundary: Boundary) -> Any:
-    column = table[axis.name]
-    if not isinstance(axis.attribute, Numeric):
-        return column
-    number = code(column, axis.attribute, boundary)
-    return in_cells(number, axis.starts, axis.starts) if axis.starts and axis.firsts else number  # few groups come back
-
-
-def _integers(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return engine sums as integers: 64-bit if the engine's type is, otherwise Python's integers."""
-    if pa.types.is_integer(column.type):
-        return np.asarray(column.fill_null(0).to_numpy(), dtype=np.int64)
-    return np.array([int(value) if value is not None else 0 for value in column.to_pylist()], dtype=object)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tidegate.noise import SeededBits
-from tidegate.synthesize.diary import Diary, Step
+from tidegate.synthesize.diary import Diary, Loss, Step
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.mechanisms.forest import Forest
-from tidegate.synthesize.mechanisms.forest.pool import WeightedPool
+from tidegate.synthesize.mechanisms.forest.cells import start_cells
+from tidegate.synthesize.mechanisms.forest.weights import Fitted
 from tidegate.synthesize.private_rows import ArrayRows
 
 COLUMNS = (
@@ -35,34 +36,75 @@ def people(rows: int, seed: int = 1) -> np.ndarray:
     return np.column_stack([age, sex, job, gain])
 
 
+def wide_column(name: str, size: int, *, missing: bool = False) -> Column:
+    """Return a column whose cells are found from the rows."""
+    return Column(name, size, start_cells(size), missing=missing, adaptive=True)
+
+
+SHOP = (
+    wide_column("price", 100_000, missing=True),
+    Column("town", 24, tuple(range(24)), ordered=False),
+    Column("district", 6, tuple(range(6)), ordered=False),
+    Column("size", 5, tuple(range(5))),
+    Column("color", 4, tuple(range(4)), ordered=False),
+)
+
+
+def sales(rows: int, seed: int = 1) -> np.ndarray:
+    """Codes of SHOP: the district follows the town, a third of the prices is 0, and size and color depend on the price."""
+    generator = np.random.default_rng(seed)
+    price = np.minimum(generator.lognormal(6, 1, rows), 99_999).astype(np.int64)
+    price = np.select([generator.random(rows) < 0.3, generator.random(rows) < 0.05], [0, 100_000], price)
+    town = np.minimum(generator.geometric(0.12, rows) - 1, 23)
+    district = (town * 5 + 2) % 6
+    size = np.clip(np.log2(price + 1).astype(np.int64) // 2 + generator.integers(-1, 2, rows), 0, 4)
+    color = np.where(generator.random(rows) < 0.5, size % 4, generator.integers(0, 4, rows))
+    return np.column_stack([price, town, district, size, color])
+
+
+def pure(epsilon: int | str | Fraction) -> Loss:
+    return Loss.of_pure(Fraction(epsilon))
+
+
+def by_z(z: int | str | Fraction) -> Loss:
+    """Return the limit of a request by z or rho."""
+    return Loss(None, Fraction(z), Fraction(12, 5) * Fraction(z))
+
+
+def pairwise(z: int | str | Fraction) -> Loss:
+    """Return the limit of a request by epsilon and delta."""
+    return Loss(None, Fraction(z), 2 * Fraction(z))
+
+
+Z_OF_EPSILON_1 = Fraction("0.0152783")  # half of the zcdp of epsilon 1 and delta 1e-5
+LIMITS = {"pure": pure(1), "z": by_z(Z_OF_EPSILON_1), "pairwise z": pairwise(Z_OF_EPSILON_1)}
+
+
 def silent(stage: str, done: int, of: int) -> None: ...
 
 
-def learn(
-    facts: Facts,
-    rows: Any,
-    diary: Diary,
-    *,
-    seed: object = 1,
-    split: Mapping[str, Fraction] | None = None,
-) -> WeightedPool:
-    pool = Forest().learn(facts, rows, diary, split=split or {}, bits=SeededBits(str(seed)), progress=silent)
-    assert isinstance(pool, WeightedPool)
-    return pool
+def learn(facts: Facts, rows: Any, diary: Diary, *, seed: object = 1) -> Fitted:
+    return Forest().learn(facts, rows, diary, bits=SeededBits(str(seed)), progress=silent)
 
 
 def learn_codes(
     codes: np.ndarray,
     columns: tuple[Column, ...],
-    epsilon: Fraction,
+    limit: Loss,
     *,
     seed: object = 1,
     reach: int = 1,
     target: str = "",
-) -> tuple[WeightedPool, Diary]:
-    diary = Diary(epsilon)
+) -> tuple[Fitted, Diary]:
+    diary = Diary(limit)
     facts = Facts(columns, len(codes), reach, target)
     return learn(facts, ArrayRows(codes, columns), diary, seed=seed), diary
+
+
+def is_inside(drawn: np.ndarray, columns: Sequence[Column]) -> bool:
+    """Return whether all codes are within their columns, and missing only where it is a value."""
+    limits = np.array([column.size + column.missing for column in columns])
+    return drawn.shape[1] == len(columns) and bool(((drawn >= 0) & (drawn < limits)).all())
 
 
 class NoRows:
@@ -90,6 +132,14 @@ class Watched(ArrayRows):
     def pairs(self, columns: Sequence[Column]) -> Mapping[tuple[int, int], np.ndarray]:
         self.asked.append(("pairs", tuple(columns)))
         return super().pairs(columns)
+
+    def pair(self, left: Column, right: Column) -> np.ndarray:
+        self.asked.append(("pair", (left, right)))
+        return super().pair(left, right)
+
+    def explained(self, columns: Sequence[Column], pairs: Sequence[tuple[int, int]]) -> np.ndarray:
+        self.asked.append(("explained", (tuple(columns), tuple(pairs))))
+        return super().explained(columns, pairs)
 
 
 class Stopped(Exception):

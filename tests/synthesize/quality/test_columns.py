@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from synthesize.quality.tables import ATTRIBUTES, fresh, people, resample, unrelated
 
 from tidegate.errors import SourceUnreadable, UnknownColumn, Unsupported
 from tidegate.policy import Category, Dataset, Grid, Integer, Loss, Policy
-from tidegate.synthesize.quality.cells import Cells, cells_of, group_cells, public_starts
 from tidegate.synthesize.quality.codes import ABSENT, comparable, encode
+from tidegate.synthesize.quality.columns import Cells, by_chance, cells_of, margin, public_starts
 from tidegate.synthesize.quality.formula import default_formula, parse
-from tidegate.synthesize.quality.margins import by_chance, margin
-from tidegate.synthesize.quality.pairs import cramers_v, pairs_of
+from tidegate.synthesize.quality.pairs import bin_codes, cramers_v, pairs_of, rank_correlation
 from tidegate.synthesize.quality.regression import regress
 from tidegate.tables import open_table
 
@@ -69,15 +69,47 @@ def test_cells_come_from_the_policy() -> None:
     assert chosen.labels() == ["0 to 3", "4 to 9", "missing"]
 
 
-def test_groups_have_equal_mass_or_are_the_frequent_values() -> None:
-    even = group_cells(Cells("n", Integer(0, 99), tuple(range(100))), np.full(100, 7), most=10)
-    assert np.bincount(even).tolist() == [10] * 10
-    assert (np.diff(even) >= 0).all()
-    listed = Category(tuple(f"v{n}" for n in range(30)), "value")
-    mass = np.array([n % 13 for n in range(30)] + [5])
-    groups = group_cells(Cells("c", listed, tuple(range(30))), mass, most=5)
-    assert np.bincount(groups).tolist() == [1, 1, 1, 1, 26, 1]  # four by themselves, the others, missing
-    assert {int(mass[cell]) for cell in np.flatnonzero(groups < 4)} == {12, 11}
+def test_bins_are_quantiles_of_the_original_or_its_frequent_values() -> None:
+    draw = np.random.default_rng(5)
+    codes = np.where(draw.random(16_000) < 0.4, 0, np.floor(draw.lognormal(6, 1, 16_000)).astype(np.int64))
+    bins = bin_codes(codes, codes, size=10**7, ordered=True)
+    shares = np.bincount(bins) / len(bins)
+    assert len(np.unique(bins)) <= 16
+    assert shares[bins[codes == 0][0]] == pytest.approx((codes == 0).mean())  # a heap has a bin of its own
+    assert all(share < 2 / 16 for share in np.sort(shares)[:-1])
+    assert (np.diff(bins[np.argsort(codes, kind="stable")]) >= 0).all()
+    listed = np.repeat(np.arange(30), np.arange(30, 0, -1))  # code 0 is the most frequent
+    assert bin_codes(np.array([0, 14, 15, 29, 30, ABSENT]), listed, size=30, ordered=False).tolist() == [
+        0, 14, 15, 15, 16, ABSENT,
+    ]  # fmt: skip
+
+
+def test_zeros_bounds_and_quartiles_match_numpy() -> None:
+    attributes = {"pay": Integer(-5, 10**7, missing="value")}
+    draw = np.random.default_rng(6)
+    true = np.where(draw.random(4000) < 0.4, 0, np.minimum(draw.lognormal(7, 1, 4000).astype(np.int64), 20_000))
+    lost = np.where(true == 0, 7, true)  # planted: the zeros are lost
+    whole, other = (encode(pa.table({"pay": values}), attributes) for values in (true, lost))
+    comparison = margin(cells_of(attributes)[0], whole, [other])
+    by_kind = {value.kind: value for value in comparison.values}
+    assert by_kind["zero"].value == "0"
+    assert by_kind["zero"].original == pytest.approx((true == 0).mean())
+    assert by_kind["zero"].synthetic == 0
+    assert (by_kind["lowest"].value, by_kind["highest"].value) == ("0", f"{true.max():,}")
+    assert by_kind["highest"].original == by_kind["highest"].synthetic == pytest.approx((true == true.max()).mean())
+    quartiles = [f"{value:,}" for value in np.quantile(true, [0.25, 0.5, 0.75], method="inverted_cdf")]
+    assert [original for original, _ in comparison.quartiles] == quartiles
+    assert comparison.quartiles[0] == ("0", "7")
+    assert comparison.distance == 0  # 64 even cells do not show it
+    learned = margin(cells_of(attributes, {"pay": (0, 5, 6, 100, 5000)})[0], whole, [other])
+    assert learned.distance == pytest.approx((true == 0).mean())
+
+
+def test_categories_and_empty_columns_have_no_quartiles() -> None:
+    attributes = {"n": Integer(0, 3), "c": Category(("a", "b"))}
+    table = encode(pa.table({"n": pa.array([None, None], pa.int64()), "c": ["a", "b"]}), attributes)
+    for cells in cells_of(attributes):
+        assert (margin(cells, table, [table]).values, margin(cells, table, [table]).quartiles) == ((), ())
 
 
 def test_margin_distance_matches_a_hand_calculation() -> None:
@@ -111,19 +143,55 @@ def test_cramers_v_matches_a_hand_calculation_and_corrects_for_chance() -> None:
 
 def test_table_equals_itself_in_every_pair() -> None:
     table = encode(people(300, 1), COLUMNS)
-    for pair in pairs_of(cells_of(COLUMNS), table, [table]):
-        assert (pair.distance, pair.change) == (0, 0)
+    for pair in pairs_of(table, [table]):
+        assert (pair.distance, pair.change, pair.measured) == (0, 0, None)
 
 
 def test_lost_association_is_reported() -> None:
     table = people(3000, 2)
-    pairs = pairs_of(cells_of(COLUMNS), encode(table, COLUMNS), [encode(unrelated(table, 3), COLUMNS)])
+    pairs = pairs_of(encode(table, COLUMNS), [encode(unrelated(table, 3), COLUMNS)], {frozenset(("sex", "age"))})
     worst = max(pairs, key=lambda pair: pair.distance or 0)
     assert worst.columns == ("age", "pay")
     assert worst.change < -0.2
     assert worst.correlation is not None
     assert worst.correlation[0] > 0.7
     assert abs(worst.correlation[1]) < 0.1
+    assert [pair.columns for pair in pairs if pair.measured] == [("age", "sex")]
+
+
+def test_pairs_match_pandas() -> None:
+    """Total variation of a pair of short columns by crosstab, rank correlation by Spearman over rows with both numbers."""
+    table, other = people(2000, 4), resample(people(2000, 9), 5)
+    pairs = {pair.columns: pair for pair in pairs_of(encode(table, COLUMNS), [encode(other, COLUMNS)])}
+    left, right = (
+        pd.crosstab(frame["sex"], frame["town"], normalize="all") for frame in (table.to_pandas(), other.to_pandas())
+    )
+    assert pairs["sex", "town"].distance == pytest.approx((left - right).abs().to_numpy().sum() / 2)
+    for side, frame in enumerate((table, other)):
+        rounded = frame.to_pandas().assign(pay=lambda rows: np.floor(rows["pay"] * 2 + 0.5) / 2)
+        spearman = rounded[["age", "pay"]].corr(method="spearman").iloc[0, 1]
+        correlation = pairs["age", "pay"].correlation
+        assert correlation is not None
+        assert correlation[side] == pytest.approx(spearman)
+    assert rank_correlation(np.array([0, 0, 1]), np.array([5, 5, 5])) == 0
+
+
+def test_swapped_columns_are_visible_in_the_margins_and_pairs() -> None:
+    numbers = {"a": Integer(0, 100), "b": Integer(0, 100), "c": Integer(0, 100)}
+    draw = np.random.default_rng(1)
+    a, b = draw.binomial(100, 0.3, 2000), draw.binomial(100, 0.6, 2000)
+    c = np.clip(a + draw.integers(-3, 4, 2000), 0, 100)
+    true, swapped = (
+        encode(pa.table(dict(zip("abc", columns, strict=True))), numbers) for columns in ((a, b, c), (b, a, c))
+    )
+    distances = [margin(cells, true, [swapped]).distance or 0 for cells in cells_of(numbers)]
+    assert distances[0] > 0.9
+    assert distances[1] > 0.9
+    assert distances[2] == 0
+    pairs = {pair.columns: pair.correlation for pair in pairs_of(true, [swapped])}
+    original, synthetic = pairs["a", "c"] or (0, 0)
+    assert original > 0.85
+    assert abs(synthetic) < 0.1
 
 
 def test_least_squares_equal_numpy() -> None:

@@ -9,7 +9,6 @@ Reference:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -20,10 +19,10 @@ import numpy as np
 from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits, discrete_laplace, scale_for
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.plan import is_number
 from tidegate.synthesize.model import Progress, Rows, Stage
+from tidegate_papers.baselines.rounds import is_number, pure_loss
 
 MOST = 2**61  # larger sums are clipped, which moves no two of them further apart
 
@@ -43,13 +42,12 @@ class Bppd:
     name: ClassVar[str] = "bppd/1"
     exact: ClassVar[bool] = True
 
-    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+    def stages(self, facts: Facts, *, limit: Loss) -> tuple[Stage, ...]:
+        pure_loss(limit)
         _check(facts)
         return (Stage("statistics", Fraction(1), "add up every column and every product of two, with noise"),)
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
-    ) -> Posterior:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Bits, progress: Progress) -> Posterior:
         count = len(facts.columns)  # nothing is refused here: the loss is charged, and the number of rows can be noisy
         pairs = list(combinations_with_replacement(range(count), 2))
         loss = diary.epsilon / (count + len(pairs))
@@ -66,13 +64,13 @@ def _check(facts: Facts) -> None:
     if others:
         raise Unsupported(
             f"Sums and products are for numbers without missing values; {', '.join(others)} is not.",
-            'Use model = "sequential/1" or leave the model out.',
+            "Use `Sequential`.",
         )
     needed = fewest_rows(len(facts.columns))
     if facts.rows < needed:
         raise Unsupported(
             f"Sums and products of {len(facts.columns)} columns need at least {needed} rows; there are {facts.rows}.",
-            'Use model = "sequential/1" or leave the model out.',
+            "Use `Sequential`.",
         )
     if max(_bound(column) for column in facts.columns) ** 2 * facts.rows > 2**60:
         raise Unsupported("Sums of squares of such a wide column do not fit 64 bits.", "Use a larger step.")

@@ -9,7 +9,7 @@ score not even the sensitivity: a policy that promises epsilon refuses this mode
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -21,12 +21,12 @@ from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits
 from tidegate.risk.cart import pmse_greedy
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric import candidates as near
-from tidegate.synthesize.mechanisms.parametric.plan import MOST_FEATURES, is_number
-from tidegate.synthesize.mechanisms.parametric.states import Number, Regressions
 from tidegate.synthesize.model import Progress, Rows, Stage
+from tidegate_papers.baselines import rounds as near
+from tidegate_papers.baselines.regressions import Number, Regressions
+from tidegate_papers.baselines.rounds import MOST_FEATURES, is_number, pure_loss
 from tidegate_papers.baselines.scores import sequential_scale, sequential_scores
 
 Score = Literal["variation", "grid", "dyadic", "greedy"]
@@ -91,13 +91,12 @@ class Metropolis:
     name: ClassVar[str] = "metropolis/1"
     exact: ClassVar[bool] = False
 
-    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+    def stages(self, facts: Facts, *, limit: Loss) -> tuple[Stage, ...]:
+        pure_loss(limit)
         _numbers_only(facts)
         return (Stage("chain", Fraction(1), "run Markov chains; what they give is only asymptotically private"),)
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
-    ) -> Asymptotic:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Bits, progress: Progress) -> Asymptotic:
         _numbers_only(facts)
         traces: list[Traces] = []
 

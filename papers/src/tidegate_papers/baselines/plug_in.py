@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -13,11 +12,11 @@ from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
-from tidegate.synthesize.mechanisms.parametric.plan import MOST_PARENTS, is_number, levels_of
-from tidegate.synthesize.mechanisms.parametric.states import Levels, Number, Regressions, State, features
 from tidegate.synthesize.model import Progress, Rows, Stage
+from tidegate_papers.baselines.regressions import Levels, Number, Regressions, State, features
+from tidegate_papers.baselines.rounds import MOST_PARENTS, is_number, levels_of
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,10 @@ class PlugIn:
     exact: ClassVar[bool] = False
     private: ClassVar[bool] = False
 
-    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
+    def stages(self, facts: Facts, *, limit: Loss) -> tuple[Stage, ...]:
         return (Stage("fit", Fraction(1), "fit every column; NOT private"),)
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
-    ) -> Regressions:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Bits, progress: Progress) -> Regressions:
         """Fit the rows without using the diary: nothing of it may leave the data holder."""
         codes, states = rows.codes(facts.columns), list[State]()
         values = codes.astype(np.float64)

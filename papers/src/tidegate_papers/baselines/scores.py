@@ -29,7 +29,6 @@ from numpy.typing import ArrayLike
 
 from tidegate.arrays import Floats, Ints, Octets
 from tidegate.errors import Unsupported
-from tidegate.synthesize.mechanisms.parametric.scores import CODES, PAIRED, Scale, normal_cuts, variation_scale
 from tidegate_papers.baselines._score_kernels import (
     DYADIC,
     GRID,
@@ -42,6 +41,7 @@ from tidegate_papers.baselines._score_kernels import (
     spread_shares,
     squares,
 )
+from tidegate_papers.baselines.rounds import CODES, PAIRED, Scale, normal_cuts, variation_scale
 
 Kind = Literal["variation", "grid", "dyadic"]
 

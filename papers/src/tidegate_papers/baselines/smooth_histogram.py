@@ -11,7 +11,6 @@ Reference:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -21,9 +20,10 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.errors import Unsupported
 from tidegate.noise import Bits, below
-from tidegate.synthesize.diary import Diary
+from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Column, Facts
 from tidegate.synthesize.model import Progress, Rows, Stage
+from tidegate_papers.baselines.rounds import pure_loss
 
 MOST_CELLS = 2**22
 FINE = 2**20  # of epsilon's denominator, rounded down
@@ -45,14 +45,12 @@ class SmoothHistogram:
     name: ClassVar[str] = "smooth-histogram/1"
     exact: ClassVar[bool] = True
 
-    def stages(self, facts: Facts, *, epsilon: Fraction, split: Mapping[str, Fraction]) -> tuple[Stage, ...]:
-        if facts.rows > most_rows(cells_of(facts), epsilon):
+    def stages(self, facts: Facts, *, limit: Loss) -> tuple[Stage, ...]:
+        if facts.rows > most_rows(cells_of(facts), pure_loss(limit)):
             raise Unsupported("The table is too large for 64-bit weights.", "Use fewer or coarser columns.")
         return (Stage("rows", Fraction(1), "draw rows from the smoothed histogram"),)
 
-    def learn(
-        self, facts: Facts, rows: Rows, diary: Diary, *, split: Mapping[str, Fraction], bits: Bits, progress: Progress
-    ) -> Drawn:
+    def learn(self, facts: Facts, rows: Rows, diary: Diary, *, bits: Bits, progress: Progress) -> Drawn:
         cells = cells_of(facts)
         most = most_rows(cells, diary.epsilon)
         facts = replace(facts, rows=min(facts.rows, most))  # a noisy number can exceed what was expected and charged

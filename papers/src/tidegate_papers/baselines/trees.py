@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from tidegate.arrays import Floats, Octets
-from tidegate.synthesize.mechanisms.parametric.scores import Scale
 from tidegate_papers.baselines._score_kernels import best_depth2, count_pairs, threshold_places
+from tidegate_papers.baselines.rounds import Scale
 from tidegate_papers.baselines.scores import fraction_bits, squares_sensitivity
 
 Measure = Literal["pmse", "variation"]

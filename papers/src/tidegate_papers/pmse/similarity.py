@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.synthesize.mechanisms.parametric.sequential import Sequential
 from tidegate_papers.baselines.bppd import Bppd
 from tidegate_papers.baselines.plug_in import PlugIn
+from tidegate_papers.baselines.sequential import Sequential
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
 from tidegate_papers.item import Result, score
 from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS

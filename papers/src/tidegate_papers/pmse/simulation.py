@@ -76,7 +76,6 @@ def synthesize(model: Model, values: Floats, frame: Frame, epsilon: Fraction, *,
         Facts(frame.columns, len(values)),
         ArrayRows(frame.codes(values), frame.columns),
         Diary(epsilon),
-        split={},
         bits=SeededBits(f"{run}/{model.name}/{epsilon}/{seed}"),
         progress=_quiet,
     )

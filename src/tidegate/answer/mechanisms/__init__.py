@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.answer.mechanisms.counts import Counts
+from tidegate.answer.mechanisms.counts import Counts, Distinct, Persons
 from tidegate.answer.mechanisms.estimates import read_estimates
 from tidegate.answer.mechanisms.mechanism import Mechanism, Reading
 from tidegate.answer.mechanisms.ranks import Ranks
@@ -24,6 +24,8 @@ from tidegate.policy import Policy
 
 MECHANISMS: dict[str, Mechanism] = {
     **dict.fromkeys(("count", "histogram"), Counts()),
+    "persons": Persons(),
+    "distinct": Distinct(),
     **dict.fromkeys(("sum", "mean", "variance", "std"), Sums()),
     **dict.fromkeys(("quantile", "min", "max"), Ranks()),
     "regression": Regressions(),

@@ -14,6 +14,7 @@ from tidegate.answer.request import Query
 from tidegate.noise import Bits, Gaussian, Laplace, Noise
 from tidegate.policy import Category, Policy
 from tidegate.tables import Axis, Table
+from tidegate.tables.universe import grouping_of
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def most_rows(policy: Policy) -> int | None:
 
 def axes_of(query: Query, policy: Policy) -> list[Axis]:
     """Return the axes of the cells of a query: its groups, and the bins of a histogram."""
-    axes = [Axis(name, policy.countable(name)) for name in query.groups]
+    axes = [Axis(name, grouping_of(policy, name)) for name in query.groups]
     if query.statistic == "histogram":
         axes.append(Axis(query.column, policy.countable(query.column), binned=True))
     if query.statistic == "regression":

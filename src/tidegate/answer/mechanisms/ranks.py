@@ -18,7 +18,8 @@ from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, cells_
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, exponential_choice, exponential_choices
 from tidegate.policy import Numeric, Policy
-from tidegate.tables import Table
+from tidegate.tables import Axis, Table
+from tidegate.tables.universe import measured_of
 
 FINE = 2**12
 FINEST = 2**40  # steps of the square root of an average loss
@@ -51,25 +52,25 @@ class Ranks:
 
     def rank_error(self, query: Query, policy: Policy, event: Event, *, confidence: float = 0.95) -> int:
         """Return the largest distance, in rows and at that confidence, between the chosen and the requested rank."""
-        size = policy.attribute(query.column).size
+        size = measured_of(policy, query.column).size
         return math.ceil(math.log(size / (1 - confidence)) / float(_rate(event) * _denominator(query)))
 
     def caution(self, query: Query, policy: Policy, event: Event) -> str:
         ranks = self.rank_error(query, policy, event)
         if query.statistic == "quantile":
-            return f"its rank is within {ranks:,} rows of the requested one, 95%"
+            return f"its rank is within {ranks:,} row{'' if ranks == 1 else 's'} of the requested one, 95%"
         end = "lowest" if query.statistic == "min" else "highest"
         return f"it aims at number {self.aim(query, policy, event):,} from the {end}, and is within {ranks:,} rows of that, 95%"
 
     def aim(self, query: Query, policy: Policy, event: Event) -> int:
         """Return the rank that represents an end: far enough inside that all values beyond it together are unlikely."""
-        return max(1, math.ceil(math.log(policy.attribute(query.column).size) / float(_rate(event))))
+        return max(1, math.ceil(math.log(measured_of(policy, query.column).size) / float(_rate(event))))
 
     def exact(self, query: Query, table: Table) -> Exact:
         """Return the rows at every value, in every group."""
-        axes = [*axes_of(query, table.policy), table.axis(query.column)]
+        axes = [*axes_of(query, table.policy), Axis(query.column, measured_of(table.policy, query.column))]
         cells = table.count(axes, where=query.condition)
-        present = cells[..., : table.policy.attribute(query.column).size]  # missing values have no rank
+        present = cells[..., : measured_of(table.policy, query.column).size]  # missing values have no rank
         return Exact(query, table.policy, (present,))
 
     def perturb(self, exact: Exact, event: Event, *, bits: Bits, size: int | None = None) -> dict[str, Any]:
@@ -96,7 +97,7 @@ class Ranks:
         return np.asarray(-np.maximum(0, np.maximum(below - (aim - 1), aim - upto)))
 
     def read(self, query: Query, policy: Policy, event: Event, stored: Any, *, confidence: float) -> Reading:
-        attribute = policy.attribute(query.column)
+        attribute = measured_of(policy, query.column)
         assert isinstance(attribute, Numeric)  # noqa: S101  (Query.check has seen to it)
         codes = np.array(stored["codes"], np.float64)
         values = float(attribute.low) + codes * float(attribute.width)

@@ -100,7 +100,7 @@ class Regressions:
             return self._read_each(query, policy, event, stored["sums"], confidence)
         coefficients = sums.coefficients(noisy[None])[0]
         again = sums.coefficients(
-            noisy + _noise(event, np.random.default_rng(1))
+            noisy + float_noise(event, np.random.default_rng(1), AGAIN)
         )  # a fixed seed: read twice, it says the same
         tail = 100 * (1 - confidence) / 2
         low, high = np.percentile(2 * coefficients - again, [tail, 100 - tail], axis=0)
@@ -114,16 +114,16 @@ class Regressions:
         return Reading(values, low, high, values)
 
 
-def _noise(event: Any, random: np.random.Generator) -> Floats:
-    """The noise again, in floating point, which is enough for an interval: (times, sums)."""
+def float_noise(event: Any, random: np.random.Generator, times: int) -> Floats:
+    """Return the noise again, in floating point, which is enough for an interval: (times, sums)."""
     if isinstance(event, KNorm):
         bounds = np.array(event.bounds, np.float64)
-        norm = random.gamma(bounds.size + 1, float(event.scale) / event.steps, AGAIN)
-        return np.asarray(norm[:, None] * random.uniform(-1, 1, (AGAIN, bounds.size)) * bounds)
+        norm = random.gamma(bounds.size + 1, float(event.scale) / event.steps, times)
+        return np.asarray(norm[:, None] * random.uniform(-1, 1, (times, bounds.size)) * bounds)
     if isinstance(event, GaussianBox):
-        return np.asarray(random.normal(0, [float(sigma) for sigma in event.sigmas], (AGAIN, len(event.sigmas))))
+        return np.asarray(random.normal(0, [float(sigma) for sigma in event.sigmas], (times, len(event.sigmas))))
     scales = np.array([float(part.scale) for part in event.parts])
-    return np.asarray(random.laplace(0, 1, (AGAIN, scales.size)) * scales)
+    return np.asarray(random.laplace(0, 1, (times, scales.size)) * scales)
 
 
 @dataclass(frozen=True)
@@ -193,6 +193,17 @@ class Sums:
         slopes = _slopes(spread) * units[-1] / units[:-1]
         middle = np.clip(means, -1, 1) * units + middles
         return np.column_stack([middle[:, -1] - (slopes * middle[:, :-1]).sum(1), slopes])
+
+    def spreads(self, sums: Floats) -> tuple[float, float, float]:
+        """Return the variance of the first predictor, its covariance with the outcome, and the number of rows."""
+        by_pair = dict(zip(self.pairs, sums.tolist(), strict=True))
+        rows = max(by_pair.get((0, 0), float(self.policy.dataset.rows or 0)), 1.0)
+        outcome = len(self.columns)
+        means = by_pair[0, 1] / rows, by_pair[0, outcome] / rows
+        widths = float(self.attributes[0].width), float(self.attributes[-1].width)
+        variance = (by_pair[1, 1] / rows - means[0] ** 2) * widths[0] ** 2
+        covariance = (by_pair[1, outcome] / rows - means[0] * means[1]) * widths[0] * widths[1]
+        return variance, covariance, rows
 
 
 def _slopes(spread: Floats) -> Floats:

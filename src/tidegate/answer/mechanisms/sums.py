@@ -27,9 +27,12 @@ from tidegate.answer.mechanisms.mechanism import (
 )
 from tidegate.answer.request import Query
 from tidegate.arrays import Floats
+from tidegate.exact import say
 from tidegate.noise import Bits, Noise, round_up, sigma_for
 from tidegate.policy import EachRow, Numeric, Policy
 from tidegate.tables import Table
+from tidegate.tables.mappings import Measured
+from tidegate.tables.universe import measured_of
 
 # The split of the budget between number, sum and squares if all are noisy. The best split depends on the data; these are
 # public and work well if the mean is within a third of the range from its middle.
@@ -103,15 +106,20 @@ class Sums:
         return float(grid.unit) * (half[1] + at_end * half[0]) / max(1.0, float(rows) - half[0])
 
     def caution(self, query: Query, policy: Policy, event: Summed) -> str:
+        attribute = measured_of(policy, query.column)
+        if isinstance(attribute, Measured) and attribute.rounded:
+            steps = f"values are rounded to steps of {say(attribute.step)}"
+        else:
+            steps = ""
         if query.statistic == "sum" or rows_are_public(query, policy):
-            return ""
+            return steps
         rows = rows_per_cell(query, policy)
         even = (
             f"; the expected error is for about {float(rows):,.0f} rows in each number"
             if rows and query.statistic == "mean"
             else ""
         )
-        return f"the number of rows is not public here, so it is noisy too{even}"
+        return "; ".join(filter(None, [f"the number of rows is not public here, so it is noisy too{even}", steps]))
 
     def exact(self, query: Query, table: Table) -> Exact:
         """Return the integers that get noise: number, sum and squares in every cell, if the statistic needs them."""
@@ -158,7 +166,7 @@ class Sums:
 
 def rows_are_public(query: Query, policy: Policy) -> bool:
     """Return whether every row counts regardless of its values, so that the policy states their number."""
-    attributes = [policy.attribute(name) for name in (query.column, *query.terms)]
+    attributes = [measured_of(policy, name) for name in (query.column, *query.terms)]
     whole = query.condition is None and not query.groups and isinstance(policy.dataset.unit, EachRow)
     return whole and policy.dataset.rows is not None and all(getattr(a, "missing", "") == "lowest" for a in attributes)
 
@@ -191,7 +199,7 @@ class _Lattice:
     """
 
     def __init__(self, query: Query, policy: Policy) -> None:
-        attribute = policy.attribute(query.column)
+        attribute = measured_of(policy, query.column)
         assert isinstance(attribute, Numeric)  # noqa: S101  (Query.check has seen to it)
         self.attribute, self.known = attribute, rows_are_public(query, policy)
         self.rows = policy.dataset.rows or 0

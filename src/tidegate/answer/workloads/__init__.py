@@ -76,12 +76,18 @@ def plan_workload(queries: Sequence[Query], policy: Policy, loss: RequestedLoss)
     """
     if len(queries) < 2 and not any(axes_of(query, policy) for query in queries):
         return None
-    if not all(query.statistic in STATISTICS for query in queries):
+    if not all(query.statistic in STATISTICS and _uses_columns_only(query, policy) for query in queries):
         return None
     candidates: list[Strategy] = [*dense_strategies(queries, policy, loss), *marginal_strategies(queries, policy, loss)]
     alone = one_by_one_variance(queries, policy, loss)
     best = min(candidates, key=lambda strategy: strategy.variance(), default=None)
     return best if best is not None and best.variance() < alone else None
+
+
+def _uses_columns_only(query: Query, policy: Policy) -> bool:
+    """Return whether a query groups by columns and compares columns, without expressions."""
+    tests = query.condition.tests() if query.condition is not None else set()
+    return not tests and set(query.groups) <= set(policy.attributes)
 
 
 def one_by_one_variance(queries: Sequence[Query], policy: Policy, loss: RequestedLoss) -> float:

@@ -118,7 +118,7 @@ def _outcomes(predicate: Compare, policy: Policy) -> list[bool]:
     """Return for every code of a column whether a comparison holds."""
     attribute: Any = policy.attribute(predicate.column)
     if isinstance(attribute, Numeric):
-        bounds = code_bounds(attribute, predicate.operator, predicate.value)  # type: ignore[arg-type]
+        bounds = code_bounds(attribute, predicate.operator, predicate.value)
         if isinstance(bounds, bool):
             return [bounds] * attribute.size
         return list(COMPARISONS[bounds[0]](np.arange(attribute.size), bounds[1]))

@@ -135,7 +135,7 @@ class FrontDoor:
         self._opened += 1
         policy = replace(self.policy, dataset=replace(self.policy.dataset, name=f"audit-{self._opened}"))
         session = self._door(policy)
-        session.__dict__.update(ledger=self._ledger, table=table)
+        session.__dict__.update(ledger=self._ledger, _table=table)
         return session
 
     def ask(self, table: Any, queries: Sequence[Query], *, loss: RequestedLoss) -> list[Answer]:
@@ -144,7 +144,7 @@ class FrontDoor:
         options: dict[str, Any] = {loss.unit: loss.amount}
         for query in queries:
             try:
-                answers.append(session.answer(query, **options))
+                answers.append(session.answer(query, anyway=True, **options))
             except BudgetExceeded:
                 break
         return answers

@@ -126,7 +126,7 @@ class Tracker:
         attribute, column = self.situation.attribute, self.situation.column
         others = Opposite(col(self.group) == query_value(self.situation.policy.attribute(self.group), 1))
         beyond: Predicate = (
-            col(column) >= attribute.value(cut)
+            col(column) >= query_value(attribute, cut)
             if isinstance(attribute, Numeric)
             else col(column) == query_value(attribute, cut)
         )
@@ -184,7 +184,9 @@ def repeat_query(situation: Situation, *, door: Door = Session) -> Finding:
         front = FrontDoor(situation.policy, Path(folder), door=door)
         try:
             session = front.open(table)
-            answers = [session.answer(query, key=f"time {n}" if n % 2 else "", **options) for n in range(AGAIN)]
+            answers = [
+                session.answer(query, key=f"time {n}" if n % 2 else "", anyway=True, **options) for n in range(AGAIN)
+            ]
             spent = session.account.spent
         finally:
             front.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import product
 from math import comb, inf, log, prod
 from typing import Any
@@ -18,7 +19,9 @@ from tidegate.arrays import Floats
 from tidegate.operators import BasketOperator, Operator, Report
 from tidegate.operators.basket_plans import SetOperator
 from tidegate.operators.mask import FlipPlans
-from tidegate.policy.attributes import Category, Items, Numeric
+from tidegate.policy.attributes import Items, Numeric
+from tidegate.policy.calendar import Moment, Timestamp
+from tidegate.policy.categories import Category
 from tidegate.policy.collection import Question, operator_for
 
 MOST_CELLS = 4_000_000  # reports times values up to which all are compared; above it, values are sampled over the range
@@ -79,6 +82,10 @@ def answer_of(question: Question, code: int) -> Any:
     universe = question.universe
     if isinstance(universe, Items):
         return [word for item, word in enumerate(universe.vocabulary) if code >> item & 1]
+    if isinstance(universe, Timestamp):
+        return universe.first + timedelta(seconds=code * universe.step)  # two hours of a year share a label
+    if isinstance(universe, Moment):
+        return universe.label(code)
     if isinstance(universe, Numeric):
         return universe.value(universe.bin_starts()[code] if universe.cuts else code)
     values = universe.values if isinstance(universe, Category) else ()

@@ -8,7 +8,6 @@ leaks.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from fractions import Fraction
 from math import exp
 from typing import Any
@@ -19,7 +18,7 @@ from tidegate.arrays import Floats
 from tidegate.audit.bounds import best_event, epsilon_lower_bound, lower_bound, upper_bound
 from tidegate.audit.finding import Finding, judge
 from tidegate.audit.leaks import look_for_leaks
-from tidegate.audit.syntheses.neighbors import World, attackable, diaries, refusal, synthesize_tables, world
+from tidegate.audit.syntheses.neighbors import World, attackable, diaries, synthesize_tables, world
 from tidegate.audit.syntheses.scores import (
     TABLE_LOOKS,
     example_scores,
@@ -31,12 +30,11 @@ from tidegate.audit.syntheses.scores import (
 from tidegate.errors import TidegateError
 from tidegate.policy import Policy
 from tidegate.synthesize.diary import Step
-from tidegate.synthesize.mechanisms import is_installed
+from tidegate.synthesize.request import DEFAULT
 
 EPSILON = Fraction(1)  # per attacked table
 MOST_TABLES, MOST_DIARIES = 4_000, 20_000
 MOST_WORLDS = 8  # candidates for the target's value
-OTHERS = ("smooth-histogram/1", "copula/1", "sequential/1", "bppd/1")
 KNOWS = "the policy, the method, every row except one, and "
 
 
@@ -47,8 +45,7 @@ def attack_synthesis(
     seconds: float,
     seed: int,
     epsilon: Fraction = EPSILON,
-    model: Any = "auto",
-    others: Sequence[Any] | None = None,
+    model: Any = DEFAULT,
 ) -> list[Finding]:
     """Run all attacks on synthetic tables of a policy, on tables simulated from its public lists.
 
@@ -56,7 +53,6 @@ def attack_synthesis(
         alpha: The probability with which one finding accuses correct code.
         epsilon: The loss of each attacked table.
         model: The model to attack; it can be an instance (planted faults).
-        others: More models to attack; by default all that are installed.
     """
     try:
         names = attackable(policy)
@@ -68,31 +64,11 @@ def attack_synthesis(
     findings = look_for_leaks(policy, names[:2], epsilon=epsilon, model=model, alpha=alpha, seed=seed)
     single = world(policy, names[:1], epsilon=epsilon, model=model)
     double = world(policy, names[:2], epsilon=epsilon, model=model, related=True)
-    findings += attack_diaries(single, alpha=alpha, seconds=0.2 * seconds)
-    findings += attack_diaries(double, alpha=alpha, seconds=0.15 * seconds) if len(names) > 1 else []
-    findings += attack_tables(single, alpha=alpha, seconds=0.35 * seconds)
-    findings += attack_attribute(single, alpha=alpha, seconds=0.1 * seconds)
-    others = [name for name in OTHERS if is_installed(name)] if others is None else others
-    for other in others:
-        findings += _other(policy, names, other, epsilon, alpha=alpha, seconds=0.2 * seconds / len(others))
+    findings += attack_diaries(single, alpha=alpha, seconds=0.25 * seconds)
+    findings += attack_diaries(double, alpha=alpha, seconds=0.2 * seconds) if len(names) > 1 else []
+    findings += attack_tables(single, alpha=alpha, seconds=0.4 * seconds)
+    findings += attack_attribute(single, alpha=alpha, seconds=0.15 * seconds)
     return findings
-
-
-def _other(
-    policy: Policy, names: Sequence[str], model: Any, epsilon: Fraction, *, alpha: float, seconds: float
-) -> list[Finding]:
-    """Attack another model, on the first column that it accepts."""
-    why = ""
-    for name in names:
-        at = world(policy, [name], epsilon=epsilon, model=model)
-        if not (why := refusal(at)):
-            break
-    try:
-        if not why:
-            return attack_diaries(at, alpha=alpha, seconds=seconds)
-    except TidegateError as error:  # a noisy number of rows can be too small for a model
-        why = error.what
-    return [_not_tried(f"on {_model_name(model)}", why)]
 
 
 # Which of two tables was used
@@ -258,4 +234,4 @@ def _unit(at: World) -> str:
 
 
 def _model_name(model: Any) -> str:
-    return model if isinstance(model, str) and model != "auto" else getattr(model, "name", "the default model")
+    return model if isinstance(model, str) else str(model.name)

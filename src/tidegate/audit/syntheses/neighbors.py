@@ -22,9 +22,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
-from tidegate.errors import TidegateError
 from tidegate.noise import SecureBits
-from tidegate.policy import Attribute, EachPerson, Key, Loss, Policy, Shapes
+from tidegate.policy import Attribute, Date, EachPerson, Key, Loss, Policy, Shapes
 from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
 from tidegate.synthesize.diary import Step
@@ -32,7 +31,8 @@ from tidegate.synthesize.facts import Column
 from tidegate.synthesize.learn import Learning, silent
 from tidegate.synthesize.plan import plan_for
 from tidegate.synthesize.private_rows import ArrayRows, EngineRows
-from tidegate.synthesize.request import resolve_request
+from tidegate.synthesize.quality.codes import encode
+from tidegate.synthesize.request import DEFAULT, resolve_request
 from tidegate.synthesize.result import SyntheticTable
 from tidegate.tables import Table, open_table
 
@@ -49,7 +49,7 @@ class World:
     policy: Policy
     columns: tuple[Column, ...]
     epsilon: Fraction
-    model: Any = "auto"
+    model: Any = DEFAULT
     related: bool = False
 
     @property
@@ -94,7 +94,7 @@ class World:
 
 
 def world(
-    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = "auto", related: bool = False
+    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = DEFAULT, related: bool = False
 ) -> World:
     """Return the attacked columns of a policy, with its own cells and unit, and an unreachable budget limit."""
     unit = policy.dataset.unit
@@ -244,15 +244,6 @@ def _cut_short(source: Learning, last: int) -> list[Step]:
     return steps
 
 
-def refusal(at: World) -> str:
-    """Return why a model cannot be used for these columns; empty if it can."""
-    try:
-        _warm(at, cached_counts(at.policy, at.table(at.farthest)))
-    except TidegateError as error:
-        return error.what
-    return ""
-
-
 def codes_of(table: SyntheticTable, at: World) -> Ints:
     """Return a synthetic table as codes (rows, columns); a missing or unknown value is -1."""
     arrow = table.to_arrow()
@@ -260,6 +251,9 @@ def codes_of(table: SyntheticTable, at: World) -> Ints:
 
 
 def _value_codes(attribute: Attribute, column: Column, values: Any) -> Ints:
+    if isinstance(attribute, Date):  # any day of a cell
+        codes = encode(pa.table({column.name: values}), {column.name: attribute}).column(column.name)
+        return np.where(codes < column.size, codes, -1)
     listed = values_of(attribute, np.arange(column.size))
     indexes = pc.index_in(values.combine_chunks(), value_set=listed).fill_null(-1)
     return np.asarray(indexes.to_numpy(), np.int64)

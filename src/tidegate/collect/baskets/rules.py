@@ -32,12 +32,17 @@ from tidegate.collect.baskets.bitsets import BitsetFolder
 from tidegate.collect.baskets.mining import Frequent, Lattice, Level, Mined, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
 from tidegate.errors import Unsupported
+from tidegate.frames import Row, Rows
 from tidegate.operators import BasketOperator
 from tidegate.operators.basket_plans import largest_basket
 from tidegate.policy import Policy
 from tidegate.policy.collection import Question
 
 LEAST_ERRORS = 3.0
+ROW: dict[str, type] = {
+    **dict.fromkeys(("items", "given", "then"), list),
+    **dict.fromkeys(("support", "error", "low", "high", "confidence", "confidence_error"), float),
+}
 SURE = 1.959963984540054  # standard errors of a 95% interval
 
 
@@ -159,7 +164,7 @@ CUT = (
 
 
 @dataclass(frozen=True)
-class RuleSet:
+class RuleSet(Rows):
     """Frequent itemsets and rules of randomized baskets, with the names of the items.
 
     If baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
@@ -178,6 +183,24 @@ class RuleSet:
     def named(self, codes: Sequence[int]) -> list[str]:
         """Return the names of some items."""
         return [self.items[code] for code in codes]
+
+    def rows(self) -> list[Row]:
+        """Return one dictionary per itemset, then one per rule; `kind` tells which. The `items` of a rule are on its sides."""
+        content = self.to_dict()
+        itemsets = [{"kind": "itemset", **dict.fromkeys(ROW), **itemset} for itemset in content["itemsets"]]
+        return itemsets + [
+            {
+                "kind": "rule",
+                **dict.fromkeys(ROW),
+                "items": [*rule["given"], *rule["then"]],
+                **{name: rule[name] for name in ("given", "then", "support", "confidence", "confidence_error")},
+                "error": rule["support_error"],
+            }
+            for rule in content["rules"]
+        ]
+
+    def _kinds(self) -> dict[str, type]:
+        return {"kind": str, **ROW}
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, with itemsets and rules by name."""

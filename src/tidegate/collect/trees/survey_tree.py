@@ -14,6 +14,7 @@ from tidegate.collect.trees.classifier import RandomizedTreeClassifier
 from tidegate.collect.trees.columns import column_of, picked, picked_channel
 from tidegate.collect.trees.grow import Tree
 from tidegate.errors import Unsupported, did_you_mean
+from tidegate.frames import Row, Rows
 from tidegate.operators import Operator
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question, operator_for
@@ -30,7 +31,7 @@ class SurveyReports(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class SurveyTree:
+class SurveyTree(Rows):
     """A tree that classifies true answers. Its shares are estimates from randomized reports."""
 
     classifier: RandomizedTreeClassifier
@@ -63,26 +64,40 @@ class SurveyTree:
 
     def lines(self) -> list[str]:
         """Return the tree as text, one line for each node below the root that some answer reaches."""
-        whole = [range(question.size) for question in self.questions.values()]
-        return list(self._lines(0, "", whole))
+        if self._is_leaf(0):
+            return [self._says(0)]
+        return [
+            f"{'  ' * (len(path) - 1)}{path[-1]}{': ' + self._says(node) if self._is_leaf(node) else ''}"
+            for path, node in self._nodes()
+        ]
 
-    def _lines(self, node: int, indent: str, possible: list[range]) -> Iterator[str]:
+    def rows(self) -> list[Row]:
+        """Return one dictionary per leaf: its conditions, its class and that class's share, and the estimated reports."""
+        leaves = [(path, node) for path, node in self._nodes() if self._is_leaf(node)]
+        return [{"conditions": list(path), **self._leaf(node)} for path, node in leaves or [((), 0)]]
+
+    def _is_leaf(self, node: int) -> bool:
+        return int(self.classifier.tree_.attribute[node]) < 0
+
+    def _nodes(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Yield each node below the root that some answer reaches, after the conditions that lead to it."""
+        return self._below(0, (), [range(question.size) for question in self.questions.values()])
+
+    def _below(self, node: int, path: tuple[str, ...], possible: list[range]) -> Iterator[tuple[tuple[str, ...], int]]:
         """`possible` has the codes of each question that lead to this node."""
+        if self._is_leaf(node):
+            return
         tree = self.classifier.tree_
         index = int(tree.attribute[node])
-        if index < 0:
-            if node == 0:
-                yield self._says(0)
-            return
         column, codes = self.classifier.columns_[index], possible[index]
         first = int(column.value_edges[tree.boundary[node]] + 0.5)  # the first code of the upper side
         lower, upper = range(codes.start, min(first, codes.stop)), range(max(first, codes.start), codes.stop)
         for part, child in ((lower, int(tree.left[node])), (upper, int(tree.right[node]))):
             if not part:
                 continue  # the splits above exclude this side
-            leaf = tree.attribute[child] < 0
-            yield f"{indent}{self._side(index, part, is_upper=part is upper)}{': ' + self._says(child) if leaf else ''}"
-            yield from self._lines(child, indent + "  ", [*possible[:index], part, *possible[index + 1 :]])
+            longer = (*path, self._side(index, part, is_upper=part is upper))
+            yield longer, child
+            yield from self._below(child, longer, [*possible[:index], part, *possible[index + 1 :]])
 
     def _side(self, index: int, part: range, *, is_upper: bool) -> str:
         """Return one side of a split as text: a bound of a number, or the values of a category that are still possible."""
@@ -95,11 +110,15 @@ class SurveyTree:
             )
         return f"{name} in {', '.join(words_of(question, code) for code in part)}"
 
-    def _says(self, node: int) -> str:
+    def _leaf(self, node: int) -> Row:
         counts = self.classifier.tree_.counts[node]
         total = counts.sum()
         share = counts.max() / total if total > 0 else 1 / counts.size
-        return f"{self.classes[int(counts.argmax())]} ({share:.0%} of about {total:,.0f})"
+        return {"class": self.classes[int(counts.argmax())], "share": float(share), "reports": float(total)}
+
+    def _says(self, node: int) -> str:
+        leaf = self._leaf(node)
+        return f"{leaf['class']} ({leaf['share']:.0%} of about {leaf['reports']:,.0f})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

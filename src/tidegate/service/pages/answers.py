@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.policy import Category, Numeric, Policy
+from tidegate.policy import Category, Moment, Numeric, Policy, Text
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.answers import history
 from tidegate.service.routes.datasets import describe_data
@@ -37,12 +37,18 @@ def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Respons
 
 
 def columns_of(policy: Policy) -> list[dict[str, Any]]:
-    """Return the columns for the query form: ranges of numbers, values of categories."""
+    """Return the columns for the query form: ranges of numbers, dates and times, values of categories, buckets of text."""
     columns: list[dict[str, Any]] = []
     for name, attribute in policy.attributes.items():
-        if isinstance(attribute, Numeric):
+        if isinstance(attribute, Moment):
+            cells = {"low": 0, "middle": attribute.size // 2, "high": attribute.size - 1}
+            ends = {end: attribute.label(code).isoformat() for end, code in cells.items()}
+            columns.append({"name": name, "kind": attribute.kind, **ends, "says": attribute.describe()})
+        elif isinstance(attribute, Numeric):
             ends = {"low": float(attribute.low), "high": float(attribute.high), "step": float(attribute.width)}
             columns.append({"name": name, "kind": "number", **ends})
         elif isinstance(attribute, Category):
             columns.append({"name": name, "kind": "category", "values": list(attribute.values)})
+        elif isinstance(attribute, Text) and attribute.countable:
+            columns.append({"name": name, "kind": "text", "says": attribute.describe()})
     return columns

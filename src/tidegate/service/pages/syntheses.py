@@ -8,10 +8,12 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.accounting import budget_of
+from tidegate.accounting import Amount, budget_of
+from tidegate.accounting.average import epsilon_at_delta
 from tidegate.errors import NotThere
+from tidegate.ledger import Account
 from tidegate.ledger.jobs import DONE, Job, Jobs
-from tidegate.policy import Policy
+from tidegate.policy import Policy, Text
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import job_to_dict
@@ -20,12 +22,11 @@ from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
 from tidegate.service.routes.syntheses import JobName, synthesis_state
 from tidegate.service.settings import service_url
-from tidegate.synthesize.mechanisms import is_installed
 from tidegate.web.snippets.synthesize import download_code, quality_code, synthesis_code
 
 routes = router()
 SHOWN, MANY = 50, 1000  # jobs on the page; jobs per read
-EXACT_MODELS = ("auto", "forest", "sequential", "copula", "bppd", "smooth-histogram")
+DELTA = "0.000001"  # of an epsilon that stands for a Z, unless another one is entered
 FIRST = "0.5"  # used if the remaining budget is unknown
 
 
@@ -80,14 +81,22 @@ def _form(served: ServedDataset) -> Described | None:
     return {
         "left": str(left),
         "unit": account.unit,
-        "choices": ["epsilon", "share"] if account.unit == "epsilon" else ["share"],
-        "epsilon": _about_half(left.value),
+        "choices": ["epsilon", "share"] if account.unit == "epsilon" else ["share", "z", "epsilon"],
+        **_losses(account),
         "share": _about_half(part),
         "rho": None if guess is None or most is None else {"least": float(guess), "most": float(most)},
-        "models": [name for name in EXACT_MODELS if name == "auto" or is_installed(name)],
         "columns": _columns(served.policy),
         "rows": served.policy.dataset.rows,
     }
+
+
+def _losses(account: Account) -> dict[str, Any]:
+    """Return initial losses of a table. Where the budget is in Z, an epsilon is that of a loss at `delta`."""
+    left = account.left.value
+    if account.unit == "epsilon":
+        return {"epsilon": _about_half(left)}
+    most = epsilon_at_delta(Amount.down(2 * left), Fraction(DELTA))
+    return {"z": _about_half(left), "epsilon": _about_half(Fraction(most)), "delta": DELTA, "epsilon_left": most}
 
 
 def _about_half(left: Fraction) -> str:
@@ -98,7 +107,8 @@ def _about_half(left: Fraction) -> str:
 def _columns(policy: Policy) -> list[str]:
     """Return the columns that can be synthesized: no keys, no sets, and none that the policy leaves out."""
     out = policy.synthesis.leave_out
-    return [name for name, attribute in policy.attributes.items() if attribute.countable and name not in out]
+    columns = policy.attributes.items()
+    return [name for name, of in columns if of.countable and not isinstance(of, Text) and name not in out]
 
 
 def _codes(request: Request, view: dict[str, Any]) -> dict[str, str]:

@@ -15,13 +15,15 @@ from tidegate.accounting import FREE
 from tidegate.answer.charts import error_chart, page_chart
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
-from tidegate.answer.request import Query
+from tidegate.answer.request import Query, Statistic
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss, resolve_loss
+from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.explain import page
+from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
@@ -53,9 +55,10 @@ LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a nu
 class Question(Form):
     """One query as JSON: ``{"ask": "mean", "column": "age", "by": ["sex"]}``."""
 
-    ask: Literal["count", "sum", "mean", "variance", "std", "quantile", "min", "max", "histogram", "regression"]
+    ask: Statistic
     column: Column | None = None
     by: list[Column] = Field([], max_length=8)
+    table: Column | None = Field(None, description="Of linked tables: the rows, for example visits.")
     where: dict[str, Any] | None = Field(None, description="A condition, for example {'compare': ['age', '>=', 30]}.")
     share: Number | None = Field(None, description="The quantile, for example 0.9.")
     on: list[Column] = Field([], max_length=5, description="The predictors of a regression.")
@@ -73,7 +76,12 @@ class QueryList(Form):
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
 
     def queries(self, served: ServedDataset) -> tuple[Query, ...]:
-        """Return the queries. SQL is checked before it is parsed."""
+        """Return the queries."""
+        question = self.question(served)
+        return question.queries if isinstance(question, SqlPlan) else question
+
+    def question(self, served: ServedDataset) -> SqlPlan | tuple[Query, ...]:
+        """Return the queries, or the plan of SQL, which is checked before it is parsed."""
         self._refuse_surrogates()
         if (self.sql is None) == (not self.questions):
             raise Unsupported(
@@ -81,16 +89,17 @@ class QueryList(Form):
                 'Send, for example, {"sql": "SELECT COUNT(*) FROM people"}.',
             )
         if self.sql is None:
-            return tuple(query_from_dict(question.model_dump()) for question in self.questions)
+            queries = [query_from_dict(question.model_dump()) for question in self.questions]
+            return tuple(query.resolve(served.policy) for query in queries)
         if LONG_NUMBER.search(self.sql):
             raise Unsupported("The SQL contains a number with too many digits.", "Write it with fewer digits.")
-        queries = served.parsed(self.sql)
-        if len(queries) > MOST_QUESTIONS:
+        plan = served.planned(self.sql)
+        if len(plan.queries) > MOST_QUESTIONS:
             raise Unsupported(
-                f"The request contains {len(queries)} queries; at most {MOST_QUESTIONS} are allowed.",
+                f"The request contains {len(plan.queries)} queries; at most {MOST_QUESTIONS} are allowed.",
                 "Split it into several requests.",
             )
-        return queries
+        return plan
 
     def _refuse_surrogates(self) -> None:
         """Refuse lone surrogates: JSON can carry them, but they cannot be stored or sent back."""
@@ -122,6 +131,10 @@ class AnswerRequest(QueryList):
     window: int = Field(1, ge=1, le=1000)
     plan: Literal["one-by-one", "auto"] = Field(
         "one-by-one", description="auto: answer several counts from one measurement, if that has less error."
+    )
+
+    anyway: bool = Field(
+        False, description="Answer even if the error is at least half of the range, so that nothing can be learned."
     )
 
     def options(self) -> dict[str, Any]:
@@ -159,12 +172,12 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     address = service_url(request)
 
     def make() -> Described:
-        queries, options = body.queries(served), body.options()
+        question, options = body.question(served), body.options()
         about: dict[str, Any] = {"dataset": served.name, "sql": body.sql or "", "fit": body.fit}
-        code = query_code(queries, options, address=address, **about)
+        code = query_code(body.queries(served), options, address=address, **about)
         if body.fit:
-            return {**served.session.fit(queries, confidence=body.confidence).to_dict(), "code": code}
-        return {**served.session.preview(queries, **options).to_dict(), "code": code}
+            return {**served.session.fit(question, confidence=body.confidence).to_dict(), "code": code}
+        return {**served.session.preview(question, **options).to_dict(), "code": code}
 
     return response_cache(served).response(f"preview {address} {body}", make)
 
@@ -173,9 +186,13 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
+    if not queries:
+        raise Unsupported(
+            f"The number of rows is public: {policy.dataset.rows:,}.", "Nothing is charged, so a quote is not needed."
+        )
     loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
     planned = plan_request(queries, policy, loss=loss, planning=body.plan)
-    quoted = Quote.of(planned, loss=loss, planning=body.plan)
+    quoted = Quote.of(planned, loss=loss, planning=body.plan, sql=body.sql or "")
     preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
     receipt = served.session.ledger.asked_before(policy, question=planned.identity())
@@ -205,11 +222,16 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
     key = key or body.key
 
     def make() -> Described:
-        queries, options = (
-            _read_purchase(request, served, body) if body.quote else (body.queries(served), body.options())
+        question: Any
+        question, options = (
+            _read_purchase(request, served, body) if body.quote else (body.question(served), body.options())
         )
+        options["anyway"] = body.anyway or bool(body.quote)  # a quote states that an answer would be useless
+        if caller.role != OWNER:
+            refuse_suspended(served.session.ledger.store, served.name)
         charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
-        question = queries[0] if len(queries) == 1 else queries  # a single query has its own response format
+        if isinstance(question, tuple) and len(question) == 1:
+            question = question[0]  # a single query has its own response format
         content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
         return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
 
@@ -218,12 +240,15 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
     return response_cache(served).response(f"answer {body}", make, charges=True)
 
 
-def _read_purchase(request: Request, served: ServedDataset, body: Purchase) -> tuple[tuple[Query, ...], dict[str, Any]]:
-    """Return the queries and the loss of a quote, checked against the current policy."""
+def _read_purchase(
+    request: Request, served: ServedDataset, body: Purchase
+) -> tuple[SqlPlan | tuple[Query, ...], dict[str, Any]]:
+    """Return the queries (or the plan of SQL) and the loss of a quote, checked against the current policy."""
     body.refuse_both()
     quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
     quoted.refuse_stale(served.policy)
-    return quoted.queries, {**_stated(quoted.loss), "plan": quoted.planning}
+    question = served.planned(quoted.sql) if quoted.sql else quoted.queries
+    return question, {**_stated(quoted.loss), "plan": quoted.planning}
 
 
 def _stated(loss: RequestedLoss) -> dict[str, Any]:
@@ -239,7 +264,7 @@ def derive(served: Served, body: QueryList) -> Response:
             {"question": query.says(), "derived": _derive(served, query)} for query in queries
         ]
         parts = [{"statistic": "value", **(derivation["derived"] or {"rows": []})} for derivation in derivations]
-        content: Described = {"derivations": derivations}
+        content: Described = {"derivations": derivations, "policy": served.policy.fingerprint}
         return with_charts(content, _answer_charts(parts)) if body.charts else content
 
     return response_cache(served).response(f"derive {body}", make)
@@ -253,7 +278,7 @@ def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
 
 def _derive(served: ServedDataset, query: Query) -> Described | None:
     derived = served.session.derive(query)
-    return {**derived.to_dict(), "rows": derived.rows(served.policy), "says": str(derived)} if derived else None
+    return {**derived.to_dict(), "rows": derived.rows(), "says": str(derived)} if derived else None
 
 
 @routes.get("/data/{name}/history")

@@ -10,6 +10,7 @@ from tidegate.accounting import Amount, budget_of, epsilon_at_delta
 from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.explain import explain
 from tidegate.ledger import Account
+from tidegate.policy.tables import public_content
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
@@ -29,6 +30,7 @@ def describe_data(served: Served, caller: CurrentCaller) -> Described:
     return {
         **summary(served, caller),
         "policy": policy.public_dict(),
+        **({"references": public_content(policy)} if policy.tables else {}),
         "findings": [finding.to_dict() for finding in explain(policy)],
     }
 

@@ -12,6 +12,7 @@ from tidegate.accounting import Amount
 from tidegate.charts import Chart
 from tidegate.errors import NotThere, StaleQuote
 from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 routes = router()
 MOST_ROWS = 10_000_000
+LOSSES = ("epsilon", "rho", "z", "share", "delta")
 JobName = Annotated[str, Path(pattern=r"^[0-9a-f]{20}$", examples=["0198f3c2a1b45d6e7f80"])]
 KINDS = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 FILES: Any = {
@@ -48,26 +50,30 @@ REPORT: Any = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 class Synthesis(Form):
-    """A synthesis with exactly one of epsilon (the loss per table), rho (identification by all tables), or share (of the budget)."""
+    """A synthesis with exactly one of epsilon (the loss per table), rho (identification by all tables), z, or share (of the budget)."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"epsilon": 1, "tables": 2}, {"share": 0.5}]})
-    epsilon: Number | None = None
-    rho: Number | None = None
+    epsilon: Number | None = Field(None, description="The privacy loss of each table.")
+    rho: Number | None = Field(None, description="The largest probability of identification by all tables.")
+    z: Number | None = Field(None, description="The loss of each table under the average guarantee.")
     share: Number | None = Field(None, description="The part of the total budget for all tables, for example 0.5.")
+    delta: Number | None = Field(
+        None, description="With epsilon: spend the z that is shown as this epsilon and delta, for example 0.000001."
+    )
     tables: int = Field(1, ge=1, le=100)
     rows: int | None = Field(None, ge=1, le=MOST_ROWS)
-    model: str = Field("auto", pattern=r"^[a-z-]{1,40}$")
+    model: Literal["forest/2", "forest/1"] = Field(
+        "forest/2", description="forest/1: tables that an earlier version stored."
+    )
     target: str = Field("", max_length=200)
-    split: dict[Annotated[str, Field(max_length=60)], Number] = Field({}, max_length=20)
     seed: int | None = Field(None, ge=0, le=2**53)
     columns: list[Column] = Field([], max_length=500)
 
     def options(self) -> dict[str, Any]:
         """Return the arguments for a session, with numbers as text: what is stored must be exact."""
         content = self.model_dump()
-        for name in ("epsilon", "rho", "share"):
+        for name in LOSSES:
             content[name] = None if content[name] is None else str(content[name])
-        content["split"] = {name: str(share) for name, share in content["split"].items()}
         return content
 
 
@@ -107,6 +113,8 @@ def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, b
 def start_synthesis(
     request: Request, served: Served, caller: CurrentCaller, body: SynthesisOrder, key: Key = ""
 ) -> Described:
+    if caller.role != OWNER:
+        refuse_suspended(served.session.ledger.store, served.name)
     options = body.options()
     body.refuse_other_price(served.session.preview_synthesis(**options).cost)  # this also refuses impossible requests
     job = new_job(served.name, options, user=caller.name, request=caller_key(caller, key))

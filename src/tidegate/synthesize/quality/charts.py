@@ -12,7 +12,7 @@ from tidegate.charts.chart import Tone
 from tidegate.html.render import percent, times
 
 if TYPE_CHECKING:
-    from tidegate.synthesize.quality.margins import Margin
+    from tidegate.synthesize.quality.columns import Margin
     from tidegate.synthesize.quality.pairs import Pair
     from tidegate.synthesize.quality.regression import Coefficient, Regression
     from tidegate.synthesize.quality.result import Quality
@@ -23,7 +23,6 @@ MOST_VALUES = 8  # of a category
 SPAN = 8.0  # standard errors to either side
 ROW = 26  # pixels of a horizontal bar
 STRONGER = 2.5  # how much stronger a difference of associations is shaded
-KINDS = {"logistic": "shares and means", "logistic with pairs": "associations", "tree": "a tree's splits"}
 PARTS = {
     "original": "In the original",
     "synthetic": "In the synthetic table",
@@ -36,14 +35,18 @@ def separations(quality: Quality) -> Chart:
     kinds = quality.separations
     rows = numbers(range(len(kinds)))
     tips = tuple(
-        f"{separation.kind}: pMSE {separation.value:.3g}, {times(separation.ratio)} times chance"
-        for separation in kinds
+        f"{separation.kind}: pMSE {separation.value:.3g}, bootstrap {separation.bootstrap:.3g}" for separation in kinds
     )
     return Chart(
         _separation_title(quality),
         (
             Bar("pMSE", rows, numbers(separation.value / separation.most for separation in kinds), tips=tips),
-            Rule("by chance", numbers(separation.null / separation.most for separation in kinds), rows, tone="ink"),
+            Rule(
+                "bootstrap of the original",
+                numbers(separation.bootstrap / separation.most for separation in kinds),
+                rows,
+                tone="ink",
+            ),
         ),
         Axis(kind="category", categories=tuple(separation.kind for separation in kinds)),
         Axis("share of the largest possible pMSE", format="percent", low=0, high=1),
@@ -55,11 +58,11 @@ def separations(quality: Quality) -> Chart:
 def _separation_title(quality: Quality) -> str:
     known = [separation for separation in quality.separations if separation.ratio is not None]
     if not known:
-        return "Chance alone gives exactly 0 here: the tables are too small or constant for a ratio"
+        return "A bootstrap of the original gives exactly 0 here: the tables are too small or constant for a ratio"
     worst = max(known, key=lambda separation: separation.ratio or 0.0)
     if (worst.ratio or 0.0) < 2:
-        return "No classifier distinguishes them better than chance"
-    return f"They differ most by {KINDS[worst.kind]}: {times(worst.ratio)} times what chance gives"
+        return "No classifier distinguishes them better than twice a bootstrap of the original"
+    return f"{worst.kind[0].upper()}{worst.kind[1:]}: {times(worst.ratio)} times what a bootstrap of the original gives"
 
 
 def distances(quality: Quality) -> Chart:
@@ -74,7 +77,7 @@ def distances(quality: Quality) -> Chart:
             Rule("by chance", numbers(margin.expected for margin in shown), rows, tone="ink"),
         ),
         Axis(kind="category", categories=tuple(margin.column for margin in shown)),
-        Axis("share of rows that would have to change their value", format="percent", low=0),
+        Axis("share of rows that would have to change", format="percent", low=0),
         Table(
             ("column", "differs", "by chance"),
             tuple((margin.column, percent(margin.distance), percent(margin.expected)) for margin in margins),
@@ -104,16 +107,38 @@ def margin(comparison: Margin, *, height: int = 220) -> Chart:
             tuple((label, percent(a), percent(b)) for label, a, b in cells),
         ),
     )
-    drawn = _number_marks(comparison, height) if _is_ordered(comparison) else _category_marks(comparison)
+    drawn = (
+        _number_marks(comparison, height)
+        if comparison.ordered and len(comparison.labels) > 2
+        else _category_marks(comparison)
+    )
     return replace(chart, **drawn)
 
 
-def _is_ordered(margin: Margin) -> bool:
-    first = [label.replace(" to ", "").translate({ord(mark): None for mark in ",.-"}) for label in margin.labels[:2]]
-    return len(margin.labels) > 2 and all(label.isdigit() for label in first)
+def merge_cells(margin: Margin, most: int = 40) -> Margin:
+    """Return a margin with neighboring cells merged for a plot, each run with about the same share of rows.
+
+    The cells that a model finds have very different widths, so that shares of single cells look like spikes.
+    """
+    ranges = sum(" to " in label for label in margin.labels)
+    if len(margin.labels) <= (most if ranges else 5 * most):
+        return margin
+    labels, pairs, mass, start = [], [], 0.0, 0
+    shares = list(zip(margin.original, margin.synthetic, strict=True))
+    for index, (true, synthetic) in enumerate(shares):
+        mass += (true + synthetic) / 2
+        last = index == len(shares) - 1
+        if mass >= 1 / most or last or sum(shares[index + 1]) / 2 >= 1 / most:
+            first, end = margin.labels[start].partition(" to ")[0], margin.labels[index].rpartition(" to ")[2]
+            labels.append(first if first == end else f"{first} to {end}")
+            pairs.append([sum(side) for side in zip(*shares[start : index + 1], strict=True)])
+            mass, start = 0.0, index + 1
+    originals, synthetics = zip(*pairs, strict=True)
+    return replace(margin, labels=tuple(labels), original=originals, synthetic=synthetics)
 
 
 def _number_marks(margin: Margin, height: int) -> dict[str, Any]:
+    margin = merge_cells(margin)
     positions, tips = numbers(range(len(margin.labels))), _both(margin, range(len(margin.labels)))
     return {
         "marks": (

@@ -7,6 +7,8 @@ ABSENT if the policy leaves such rows out.
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
 from tidegate.errors import SourceUnreadable, Unsupported
-from tidegate.policy import Attribute, Category, Numeric
+from tidegate.policy import Attribute, Category, Date, Moment, Numeric, Text
 from tidegate.tables import Table
 
 ABSENT = -1
@@ -47,6 +49,11 @@ class CodedTable:
         codes, attribute = self.column(name), self.attributes[name]
         return float(((codes == ABSENT) | (codes == attribute.size)).mean()) if self.rows else 0.0
 
+    def present(self, name: str) -> Ints:
+        """Return the codes of a column in the rows that have a value."""
+        codes = self.column(name)
+        return codes[(codes >= 0) & (codes < self.attributes[name].size)]
+
     def only(self, names: tuple[str, ...], rows: Any = None) -> CodedTable:
         """Return some columns, and some rows if `rows` is set (indexes, or true and false)."""
         codes = self.codes[:, [self.names.index(name) for name in names]]
@@ -58,8 +65,9 @@ class CodedTable:
 
 
 def comparable(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return the columns that can be compared: neither keys nor sets."""
-    return {name: attribute for name, attribute in attributes.items() if attribute.countable}
+    """Return the columns that can be compared: neither keys nor text nor sets."""
+    columns = attributes.items()
+    return {name: attribute for name, attribute in columns if attribute.countable and not isinstance(attribute, Text)}
 
 
 def columns_of(source: Any) -> tuple[str, ...]:
@@ -104,7 +112,10 @@ def _codes(column: Any, name: str, attribute: Attribute) -> Ints:
     codes = None
     try:
         whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        codes = _numbers(whole, attribute) if isinstance(attribute, Numeric) else _category_codes(whole, attribute)
+        if isinstance(attribute, Moment):
+            codes = _moments(whole, attribute)
+        else:
+            codes = _numbers(whole, attribute) if isinstance(attribute, Numeric) else _category_codes(whole, attribute)
     except (pa.ArrowException, ValueError, TypeError):
         pass
     if codes is None:
@@ -123,15 +134,46 @@ def _numbers(column: Any, attribute: Numeric) -> Ints:
     missing = np.isnan(values)
     inside = np.clip(np.where(missing, float(attribute.low), values), float(attribute.low), float(attribute.high))
     codes = np.floor((inside - float(attribute.low)) / float(attribute.width) + 0.5).astype(np.int64)
+    if getattr(attribute, "outside", "clamp") == "missing":
+        missing = missing | (values < float(attribute.low)) | (values > float(attribute.high))
     return np.where(missing, missing_code(attribute), np.minimum(codes, attribute.size - 1))
+
+
+def _moments(column: Any, attribute: Moment) -> Ints:
+    """Return the cells of dates and times, or of their texts in ISO 8601. The engine's tables contain cells already."""
+    if pa.types.is_integer(column.type):
+        cells = np.asarray(pc.fill_null(column, ABSENT).to_numpy(zero_copy_only=False), np.int64)
+        return np.where((cells >= 0) & (cells < attribute.size), cells, missing_code(attribute))
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    encoded = column.dictionary_encode()
+    absent = missing_code(attribute)
+    listed = [_cell(attribute, value, absent) for value in encoded.dictionary.to_pylist()]
+    indexes = np.asarray(pc.fill_null(encoded.indices, len(listed)).to_numpy(zero_copy_only=False), np.int64)
+    return np.array([*listed, absent], np.int64)[indexes]
+
+
+def _cell(attribute: Moment, value: Any, absent: int) -> int:
+    if isinstance(attribute, Date) and isinstance(value, dt.datetime):
+        value = value.date()
+    position = attribute.position(value)
+    if position is None:
+        return absent
+    if getattr(attribute, "outside", "missing") == "clamp":
+        return min(max(math.floor(position), 0), attribute.size - 1)
+    return math.floor(position) if 0 <= position < attribute.size else absent
 
 
 def _category_codes(column: Any, attribute: Attribute) -> Ints:
     if not isinstance(attribute, Category):
         raise TypeError("Keys and sets are not compared")
     kind = {str: pa.string(), int: pa.int64(), bool: pa.bool_()}[attribute.value_type]
-    indexes = pc.index_in(column.cast(kind), value_set=pa.array(list(attribute.values), kind))
+    values = column.cast(kind)
+    indexes = pc.index_in(values, value_set=pa.array(list(attribute.listed), kind))
     codes = np.asarray(pc.fill_null(indexes, -1).to_numpy(zero_copy_only=False), np.int64)
+    if attribute.outside == "other":
+        is_other = (codes < 0) & np.asarray(pc.is_valid(values).to_numpy(zero_copy_only=False), bool)
+        codes = np.where(is_other, attribute.size - 1, codes)
     return np.where(codes < 0, missing_code(attribute), codes)
 
 

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from tidegate.arrays import Ints
+from tidegate.arrays import Floats, Ints
 from tidegate.policy import Numeric
 from tidegate.risk.pmse import total_variation
-from tidegate.synthesize.quality.cells import Cells, counts, group_cells
 from tidegate.synthesize.quality.codes import ABSENT, CodedTable
-from tidegate.synthesize.quality.margins import by_chance
+from tidegate.synthesize.quality.columns import by_chance
+
+MOST_BINS = 16  # of a column in a pair, without the one for missing
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns. `association` is Cramér's V (original, synthetic); `correlation` is Pearson's, if both are numbers."""
+    """Two columns. `association` is Cramér's V (original, synthetic); `correlation` is the rank correlation of two numbers.
+
+    `measured` says whether the model has counted the pair; None if its summary is not known.
+    """
 
     columns: tuple[str, str]
     distance: float | None
     expected: float | None
     association: tuple[float, float]
     correlation: tuple[float, float] | None
+    measured: bool | None = None
 
     @property
     def change(self) -> float:
@@ -39,31 +44,40 @@ class Pair:
             "columns": list(self.columns),
             "total_variation": self.distance,
             "expected_by_chance": self.expected,
+            "measured": self.measured,
             "cramers_v": {"original": self.association[0], "synthetic": self.association[1]},
-            "correlation": None if both is None else {"original": both[0], "synthetic": both[1]},
+            "rank_correlation": None if both is None else {"original": both[0], "synthetic": both[1]},
         }
 
 
-def pairs_of(cells: Sequence[Cells], original: CodedTable, synthetic: Sequence[CodedTable]) -> tuple[Pair, ...]:
-    """Compare every two columns."""
-    groups = [
-        group_cells(column, counts(column.cell_of(original.column(column.name)), column.count)) for column in cells
-    ]
-    original_groups, synthetic_groups = (
-        _group_table(cells, groups, original),
-        [_group_table(cells, groups, table) for table in synthetic],
-    )
-    sizes = [int(group.max()) + 1 for group in groups]
-    return tuple(
-        _pair(
-            (cells[i], cells[j]),
-            _table(original_groups, i, j, sizes),
-            [_table(places, i, j, sizes) for places in synthetic_groups],
-            original,
-            synthetic,
-        )
-        for i, j in combinations(range(len(cells)), 2)
-    )
+def pairs_of(
+    original: CodedTable, synthetic: Sequence[CodedTable], measured: Collection[frozenset[str]] | None = None
+) -> tuple[Pair, ...]:
+    """Compare every two columns, on at most 16 bins each. `measured` are the pairs that the model has counted."""
+    tables = [original, *synthetic]
+    columns = [_Column(name, original, tables) for name in original.names]
+    return tuple(_pair(left, right, measured) for left, right in combinations(columns, 2))
+
+
+def bin_codes(codes: Ints, reference: Ints, *, size: int, ordered: bool, most: int = MOST_BINS) -> Ints:
+    """Return the bin of each code. For the data holder only: bins depend on the original's codes, the `reference`.
+
+    Ordered codes are divided at the quantiles of the original. Otherwise its most frequent codes have a bin each, and all
+    others share the last one. Missing is a bin of its own, `most`.
+    """
+    values, amounts = np.unique(reference[(reference >= 0) & (reference < size)], return_counts=True)
+    if ordered:
+        middle = (np.cumsum(amounts) - amounts / 2) / max(int(amounts.sum()), 1)
+        groups = np.floor(middle * most) if len(values) > most else np.arange(len(values))
+        starts = values[np.flatnonzero(np.diff(groups, prepend=-1))]
+        bins = np.maximum(np.searchsorted(starts, codes, side="right") - 1, 0)
+    else:
+        few = len(values) < most
+        frequent = np.sort(values if few else values[np.argsort(-amounts, kind="stable")[: most - 1]])
+        index = np.searchsorted(frequent, codes)
+        is_listed = np.append(frequent, ABSENT)[index] == codes
+        bins = np.where(is_listed, index, most - 1)
+    return np.where(codes < 0, ABSENT, np.where(codes >= size, most, bins))
 
 
 def cramers_v(table: Any) -> float:
@@ -84,51 +98,60 @@ def cramers_v(table: Any) -> float:
     return min(1.0, math.sqrt(max(0.0, phi - by_chance_alone) / (smaller - 1))) if smaller > 1 else 0.0
 
 
-def _group_table(cells: Sequence[Cells], groups: Sequence[Ints], table: CodedTable) -> list[Ints]:
-    cells_by_column = [column.cell_of(table.column(column.name)) for column in cells]
-    return [
-        np.where(column_cells == ABSENT, ABSENT, group[column_cells])
-        for column_cells, group in zip(cells_by_column, groups, strict=True)
-    ]
-
-
-def _table(groups: Sequence[Ints], i: int, j: int, sizes: Sequence[int]) -> Ints:
-    both = (groups[i] >= 0) & (groups[j] >= 0)
-    flat = groups[i][both] * sizes[j] + groups[j][both]
-    return np.bincount(flat, minlength=sizes[i] * sizes[j]).reshape(sizes[i], sizes[j])
-
-
-def _pair(
-    cells: tuple[Cells, Cells],
-    original_table: Ints,
-    synthetic_tables: list[Ints],
-    original: CodedTable,
-    synthetic: Sequence[CodedTable],
-) -> Pair:
-    left, right = cells
-    empty = not original_table.sum() or not all(table.sum() for table in synthetic_tables)
-    numbers = isinstance(left.attribute, Numeric) and isinstance(right.attribute, Numeric)
-    return Pair(
-        (left.name, right.name),
-        None
-        if empty
-        else float(np.mean([total_variation(table.ravel(), original_table.ravel()) for table in synthetic_tables])),
-        None if empty else by_chance(original_table, synthetic_tables[0]),
-        (cramers_v(original_table), float(np.mean([cramers_v(table) for table in synthetic_tables]))),
-        (
-            _correlation(original, left.name, right.name),
-            float(np.mean([_correlation(table, left.name, right.name) for table in synthetic])),
-        )
-        if numbers
-        else None,
-    )
-
-
-def _correlation(table: CodedTable, left: str, right: str) -> float:
-    """Return Pearson's correlation over rows where both are numbers; 0 if one of them does not vary."""
-    x, y = table.column(left), table.column(right)
-    present = (x >= 0) & (y >= 0) & (x < table.attributes[left].size) & (y < table.attributes[right].size)
-    a, b = x[present].astype(np.float64), y[present].astype(np.float64)
+def rank_correlation(left: Ints, right: Ints) -> float:
+    """Return Spearman's correlation of small whole numbers; 0 if one of them does not vary."""
+    a, b = _ranks(left), _ranks(right)
     if a.size < 2 or a.std() == 0 or b.std() == 0:
         return 0.0
     return float(np.clip(((a - a.mean()) * (b - b.mean())).mean() / (a.std() * b.std()), -1, 1))
+
+
+def _ranks(codes: Ints) -> Floats:
+    amounts = np.bincount(codes)
+    return (np.cumsum(amounts) - (amounts - 1) / 2)[codes]
+
+
+class _Column:
+    """One column of all tables, the original first: its bins, and for numbers their dense ranks (-1: no number)."""
+
+    def __init__(self, name: str, original: CodedTable, tables: Sequence[CodedTable]) -> None:
+        attribute = original.attributes[name]
+        self.name = name
+        self.is_number = isinstance(attribute, Numeric)
+        reference = original.column(name)
+        self.bins = [
+            bin_codes(table.column(name), reference, size=attribute.size, ordered=self.is_number) for table in tables
+        ]
+        self.ranks = [_dense(table.column(name), attribute.size) for table in tables] if self.is_number else []
+
+
+def _dense(codes: Ints, size: int) -> Ints:
+    is_number = (codes >= 0) & (codes < size)
+    dense = np.full(len(codes), -1)
+    dense[is_number] = np.unique(codes[is_number], return_inverse=True)[1].reshape(-1)
+    return dense
+
+
+def _pair(left: _Column, right: _Column, measured: Collection[frozenset[str]] | None) -> Pair:
+    original, *synthetic = (_table(a, b) for a, b in zip(left.bins, right.bins, strict=True))
+    empty = not original.sum() or not all(table.sum() for table in synthetic)
+    distances = [] if empty else [total_variation(table.ravel(), original.ravel()) for table in synthetic]
+    correlations = [_correlation(a, b) for a, b in zip(left.ranks, right.ranks, strict=False)]
+    return Pair(
+        (left.name, right.name),
+        None if empty else float(np.mean(distances)),
+        None if empty else by_chance(original, synthetic[0]),
+        (cramers_v(original), float(np.mean([cramers_v(table) for table in synthetic]))),
+        (correlations[0], float(np.mean(correlations[1:]))) if correlations else None,
+        None if measured is None else frozenset((left.name, right.name)) in measured,
+    )
+
+
+def _table(left: Ints, right: Ints) -> Ints:
+    both, side = (left >= 0) & (right >= 0), MOST_BINS + 1
+    return np.bincount(left[both] * side + right[both], minlength=side * side).reshape(side, side)
+
+
+def _correlation(left: Ints, right: Ints) -> float:
+    both = (left >= 0) & (right >= 0)
+    return rank_correlation(left[both], right[both])

@@ -31,18 +31,20 @@ from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from tidegate.accounting import Amount, DiscreteLaplace, Event, Together, event_from_dict
 from tidegate.arrays import Ints
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact
+from tidegate.frames import Frames, arrow_table
 from tidegate.html.render import percent
 from tidegate.ledger import Account, Ledger
 from tidegate.ledger.charge import account_from_dict
 from tidegate.noise import Bits, discrete_laplace, noise_quantile, scale_for
-from tidegate.policy import Attribute, EachPerson, Integer, Numeric, Policy
-from tidegate.synthesize.quality.cells import Cells, public_starts
+from tidegate.policy import Attribute, EachPerson, Integer, Moment, Numeric, Policy
 from tidegate.synthesize.quality.codes import CodedTable, columns_of, comparable, encode
+from tidegate.synthesize.quality.columns import Cells, public_starts
 from tidegate.tables import Axis, Table
 
 CELLS = {1: 64, 2: 16}  # cells of a number without bins, in a table of one column or of two
@@ -73,7 +75,7 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class PaidQuality:
+class PaidQuality(Frames):
     """Mean total variations with noise, of single columns and of pairs. They can be published."""
 
     scores: tuple[int, ...]
@@ -99,6 +101,10 @@ class PaidQuality:
 
     def _unit(self, index: int) -> float:
         return float(self.events[index].sensitivity * self.rows)  # T ns/g times n
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row for single columns and one for pairs: the mean total variation and its interval."""
+        return arrow_table(self.to_dict()["distances"])
 
     def says(self) -> str:
         what = {1: "Single columns", 2: "Pairs of columns"}
@@ -222,6 +228,8 @@ def _axis(name: str, attribute: Attribute, most: int) -> Axis:
     missing = {"missing": "value"} if getattr(attribute, "missing", "") == "dropped" else {}
     if not isinstance(attribute, Numeric):
         return Axis(name, replace(attribute, **missing))
+    if isinstance(attribute, Moment):
+        return Axis(name, replace(attribute, **missing), starts=public_starts(attribute, most))
     cuts = [attribute.value(start) for start in public_starts(attribute, most)[1:]]
     bins = tuple(int(cut) for cut in cuts) if isinstance(attribute, Integer) else tuple(cuts)
     content = {**{field.name: getattr(attribute, field.name) for field in fields(attribute)}, "bins": bins, **missing}
@@ -229,7 +237,7 @@ def _axis(name: str, attribute: Attribute, most: int) -> Axis:
 
 
 def _starts(axis: Axis) -> Sequence[int]:
-    return axis.attribute.bin_starts() if isinstance(axis.attribute, Numeric) else range(axis.attribute.size)
+    return axis.firsts or range(axis.attribute.size)
 
 
 def _check(

@@ -15,11 +15,12 @@ from tidegate.policy import Category
 from tidegate.synthesize.quality.codes import CodedTable
 from tidegate.synthesize.quality.combine import Estimate, Rule, combine, overlap, rule_for
 from tidegate.synthesize.quality.formula import Formula, column_names, matrices
-from tidegate.synthesize.quality.logistic import fit
 
 with extra("synthesize", "Making synthetic tables"):
     from scipy.special import expit  # type: ignore[import-untyped]
 
+STEPS = 40
+ENOUGH = 1e-9  # Newton's method stops at this change of the log likelihood per row
 REPEATS = 1e-7  # a column whose independent part is smaller than this is a sum of earlier ones
 
 
@@ -137,10 +138,48 @@ def _least_squares(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, flo
 
 
 def _maximum_likelihood(outcome: Floats, matrix: Floats) -> tuple[Floats, Floats, float]:
-    weights = fit(matrix, outcome, ridge=1e-8)
+    weights = fit_logistic(matrix, outcome, ridge=1e-8)
     chance = expit(matrix @ weights)
     curve = (matrix * (chance * (1 - chance))[:, None]).T @ matrix
     return weights, np.clip(np.diag(np.linalg.pinv(curve, hermitian=True)), 0, None), float("inf")
+
+
+def fit_logistic(matrix: Floats, label: Floats, *, ridge: float) -> Floats:
+    """Return the coefficients that maximize the likelihood with a ridge penalty on all but the intercept.
+
+    Newton's steps are halved while they do not help. With the ridge there is exactly one maximum, even for separated rows.
+    """
+    penalty = np.full(matrix.shape[1], ridge)
+    penalty[0] = 1e-12
+    weights = np.zeros(matrix.shape[1])
+    value = _objective(matrix, label, weights, penalty)
+    for _ in range(STEPS):
+        chance = expit(matrix @ weights)
+        slope = matrix.T @ (label - chance) - penalty * weights
+        curve = (matrix * (chance * (1 - chance))[:, None]).T @ matrix
+        curve[np.diag_indices_from(curve)] += penalty + 1e-12
+        step = np.linalg.lstsq(curve, slope, rcond=None)[0]
+        next_weights, next_value = _line_search(matrix, label, weights, step, penalty, value)
+        if next_value - value <= ENOUGH * len(label):
+            return next_weights
+        weights, value = next_weights, next_value
+    return weights
+
+
+def _line_search(
+    matrix: Floats, label: Floats, weights: Floats, step: Floats, penalty: Floats, value: float
+) -> tuple[Floats, float]:
+    for part in (1.0, 0.5, 0.25, 0.0625, 0.01):
+        candidate = weights + part * step
+        next_value = _objective(matrix, label, candidate, penalty)
+        if next_value >= value:
+            return candidate, next_value
+    return weights, value
+
+
+def _objective(matrix: Floats, label: Floats, weights: Floats, penalty: Floats) -> float:
+    line = matrix @ weights
+    return float(label @ line - np.logaddexp(0, line).sum() - (penalty * weights**2).sum() / 2)
 
 
 def _estimate_dict(estimate: Estimate | None) -> dict[str, Any] | None:

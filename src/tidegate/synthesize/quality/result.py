@@ -7,40 +7,83 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 
 from tidegate.errors import TidegateError, Unsupported
+from tidegate.frames import Frames, arrow_table
 from tidegate.html.render import percent, times
-from tidegate.synthesize.quality.margins import Margin
+from tidegate.synthesize.quality.columns import Margin
+from tidegate.synthesize.quality.dependencies import Dependency
+from tidegate.synthesize.quality.page import fragment, page
 from tidegate.synthesize.quality.pairs import Pair
 from tidegate.synthesize.quality.regression import Regression
-from tidegate.synthesize.quality.report import CAUTION, READS, WHY, describe, fragment, page
 from tidegate.synthesize.quality.separation import Separation
+from tidegate.synthesize.quality.text import CAUTION, READS, WHY, describe
+from tidegate.synthesize.quality.utility import Prediction, Queries
 
-FORMAT = "tidegate-quality/1"
+FORMAT = "tidegate-quality/2"
+CLASSIFIERS = {"boosted trees": "Boosted trees distinguish", "CART": "A single tree (CART) distinguishes"}
+ROW: dict[str, type] = {"measure": str, "of": str, "and": str, "value": float, "expected": float}
+
+
+class Report(Frames):
+    """A report as values, text, JSON and a page. `stem` is the name of its files in a folder."""
+
+    stem: ClassVar[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        raise NotImplementedError
+
+    def to_html(self) -> str:
+        """Return one page that needs nothing else."""
+        raise NotImplementedError
+
+    def says(self) -> str:
+        """Return the report for a terminal."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def __str__(self) -> str:
+        return self.says()
+
+    def save(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the page (.html), the numbers (.json), or both into a folder, and return the paths."""
+        target = Path(path)
+        if target.suffix.lower() in (".html", ".htm"):
+            return (_write(target, self.to_html()),)
+        if target.suffix.lower() == ".json":
+            return (_write(target, self.to_json()),)
+        if target.suffix and not target.is_dir():
+            raise Unsupported(f'A report is a .html or .json file, or a folder; this path ends in "{target.suffix}".')
+        contents = {".html": self.to_html(), ".json": self.to_json()}
+        return tuple(_write(target / f"{self.stem}{ending}", text) for ending, text in contents.items())
 
 
 @dataclass(frozen=True)
-class Quality:
+class Quality(Report):
     """Synthetic tables compared with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for."""
 
+    stem = "quality"
     name: str
+    banner: str
     rows: int
     synthetic_rows: tuple[int, ...]
     columns: tuple[str, ...]
     left_out: Mapping[str, str]
-    separations: tuple[Separation, ...]
     margins: tuple[Margin, ...]
     pairs: tuple[Pair, ...]
+    dependencies: tuple[Dependency, ...]
+    separations: tuple[Separation, ...]
+    prediction: Prediction | None
+    queries: Queries | None
     regression: Regression | None
     notes: tuple[str, ...]
-
-    @property
-    def tree(self) -> Separation | None:
-        """How well a tree distinguishes the tables."""
-        return next((separation for separation in self.separations if separation.kind == "tree"), None)
 
     @property
     def margin_distance(self) -> float:
@@ -75,7 +118,7 @@ class Quality:
     @property
     def findings(self) -> tuple[str, ...]:
         """The report in a few sentences."""
-        findings = [_separation_sentence(self.tree)] if self.tree else []
+        findings = [_separation_sentence(separation) for separation in self.separations]
         if worst := [margin for margin in self.worst_margins if margin.distance is not None]:
             findings.append(
                 f"Single columns differ by {percent(self.margin_distance)} of the rows on average. {self.margin_finding}."
@@ -88,6 +131,22 @@ class Quality:
                 f"most in {' and '.join(pairs[0].columns)} ({percent(pairs[0].distance)})."
                 if pairs[0].distance
                 else "Every pair of columns agrees to the row."
+            )
+        if broken := [of for of in self.dependencies if of.broken]:
+            worst_of = max(broken, key=lambda of: of.broken or 0.0)
+            findings.append(
+                f"{worst_of.column} follows from {worst_of.by} in {percent(worst_of.holds)} of the original rows; "
+                f"{percent(worst_of.broken)} of the synthetic rows break this."
+            )
+        if self.prediction:
+            findings.append(
+                f"Predicting {self.prediction.target} in original rows reaches {_measure(self.prediction)} "
+                f"{self.prediction.synthetic:.3f} after training on synthetic rows, {self.prediction.original:.3f} on original rows."
+            )
+        if self.queries:
+            findings.append(
+                f"The shares of rows in {self.queries.count} random ranges have a mean error of {percent(self.queries.error)}; "
+                f"the sampling error of {self.rows:,} rows is {percent(self.queries.sampling)}."
             )
         if self.regression and self.regression.overlap is not None:
             findings.append(
@@ -102,14 +161,12 @@ class Quality:
                 "format": FORMAT,
                 "caution": CAUTION,
                 "why": WHY,
+                "banner": self.banner,
                 "data_set": self.name,
                 "rows": {"original": self.rows, "synthetic": list(self.synthetic_rows)},
                 "columns": list(self.columns),
                 "left_out": dict(self.left_out),
                 "findings": list(self.findings),
-                "separation": [
-                    {**separation.to_dict(), "reads": READS[separation.kind]} for separation in self.separations
-                ],
                 "margins": {
                     "mean_total_variation": self.margin_distance,
                     "finding": self.margin_finding,
@@ -121,6 +178,15 @@ class Quality:
                     "reads": f"{READS['pair']} {READS['association']}",
                     "pairs": [pair.to_dict() for pair in self.pairs],
                 },
+                "dependencies": {
+                    "reads": READS["dependency"],
+                    "dependencies": [dependency.to_dict() for dependency in self.dependencies],
+                },
+                "separation": [
+                    {**separation.to_dict(), "reads": READS[separation.kind]} for separation in self.separations
+                ],
+                "prediction": _with_reads(self.prediction, "prediction"),
+                "queries": _with_reads(self.queries, "queries"),
                 "regression": self._regression(),
                 "notes": list(self.notes),
             }
@@ -132,8 +198,22 @@ class Quality:
             return None
         return {**self.regression.to_dict(), "reads": f"{READS['regression']} {READS[self.regression.rule]}"}
 
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    def to_arrow(self) -> pa.Table:
+        """Return one row per measure of columns, pairs, dependencies, classifiers, queries and coefficients.
+
+        `expected` is what chance, a bootstrap or the original gives. FOR THE DATA HOLDER ONLY, like everything here.
+        """
+        rows: list[tuple[Any, ...]] = [("pMSE", of.kind, None, of.value, of.bootstrap) for of in self.separations]
+        rows += [("total variation", of.column, None, of.distance, of.expected) for of in self.margins]
+        rows += [("total variation", *of.columns, of.distance, of.expected) for of in self.pairs]
+        rows += [("broken dependency", of.column, of.by, of.broken, 1 - of.holds) for of in self.dependencies]
+        if task := self.prediction:
+            rows.append((task.measure, task.target, None, task.synthetic, task.original))
+        if self.queries:
+            rows.append(("query error", "random ranges", None, self.queries.error, self.queries.sampling))
+        if self.regression:
+            rows += [("interval overlap", of.name, None, of.overlap, None) for of in self.regression.coefficients]
+        return arrow_table([dict(zip(ROW, row, strict=True)) for row in rows], ROW)
 
     def to_html(self) -> str:
         """Return one page that needs nothing else: no script and no link, with the charts inside."""
@@ -146,28 +226,21 @@ class Quality:
         """Return the report for a terminal."""
         return describe(self)
 
-    def __str__(self) -> str:
-        return self.says()
 
-    def save(self, path: str | Path) -> tuple[Path, ...]:
-        """Write the page (.html), the numbers (.json), or both into a folder, and return the paths."""
-        target = Path(path)
-        if target.suffix.lower() in (".html", ".htm"):
-            return (_write(target, self.to_html()),)
-        if target.suffix.lower() == ".json":
-            return (_write(target, self.to_json()),)
-        if target.suffix and not target.is_dir():
-            raise Unsupported(f'A report is a .html or .json file, or a folder; this path ends in "{target.suffix}".')
-        return (_write(target / "quality.html", self.to_html()), _write(target / "quality.json", self.to_json()))
-
-
-def _separation_sentence(tree: Separation) -> str:
-    if tree.ratio is None:
-        return f"A tree distinguishes the tables with pMSE {tree.value:.2g}; shuffled rows give exactly 0."
+def _separation_sentence(separation: Separation) -> str:
+    times_as = "" if separation.ratio is None else f" ({times(separation.ratio)} times)"
     return (
-        f"A tree distinguishes the tables with pMSE {tree.value:.2g} of at most {tree.most:.2g}: "
-        f"{times(tree.ratio)} times what chance gives."
+        f"{CLASSIFIERS[separation.kind]} the tables with pMSE {separation.value:.2g} of at most {separation.most:.2g}; "
+        f"a bootstrap of the original rows gives {separation.bootstrap:.2g}{times_as}."
     )
+
+
+def _measure(prediction: Prediction) -> str:
+    return {"AUC": "an AUC of", "rank correlation": "a rank correlation of"}[prediction.measure]
+
+
+def _with_reads(result: Prediction | Queries | None, kind: str) -> dict[str, Any] | None:
+    return None if result is None else {**result.to_dict(), "reads": READS[kind]}
 
 
 def _mean(values: list[float | None]) -> float:

@@ -1,29 +1,24 @@
-"""The procedure of a quality report: encode the rows, separate them, compare columns, pairs and one regression."""
+"""The procedure of a quality report: encode the rows, compare columns, pairs, dependencies and uses, separate the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tidegate.errors import Unsupported
 from tidegate.policy import Attribute
-from tidegate.synthesize.quality.cells import cells_of
+from tidegate.synthesize.model import Progress, Summary
 from tidegate.synthesize.quality.codes import CodedTable, columns_of, comparable, encode
+from tidegate.synthesize.quality.columns import cells_of, margin
 from tidegate.synthesize.quality.combine import Rule, rule_for
+from tidegate.synthesize.quality.dependencies import dependencies_of
 from tidegate.synthesize.quality.formula import default_formula, parse
-from tidegate.synthesize.quality.logistic import logistic_separation
-from tidegate.synthesize.quality.margins import margin
 from tidegate.synthesize.quality.pairs import pairs_of
 from tidegate.synthesize.quality.regression import regress
 from tidegate.synthesize.quality.result import Quality
-from tidegate.synthesize.quality.separation import (
-    AT_MOST,
-    SHUFFLES,
-    Rows,
-    Separation,
-    rows_to_compare,
-    tree_separation,
-)
+from tidegate.synthesize.quality.separation import AT_MOST, Rows, rows_to_compare, separate
+from tidegate.synthesize.quality.utility import compare_queries, predict
 
 
 def quality_of(
@@ -35,10 +30,10 @@ def quality_of(
     formula: str = "",
     target: str = "",
     rule: Rule = "auto",
+    summary: Summary | None = None,
     cells: Mapping[str, Sequence[int]] | None = None,
-    pairwise: bool = True,
-    shuffles: int = SHUFFLES,
     at_most: int = AT_MOST,
+    progress: Progress | None = None,
 ) -> Quality:
     """Compare synthetic tables with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for.
 
@@ -48,33 +43,59 @@ def quality_of(
         attributes: The policy's attributes.
         formula: A regression ("income ~ age + sex") to compare by its coefficients. Without one, `target` or the last
             column of two values is the outcome.
+        target: The column that learners predict, from synthetic and from original rows. Without one, the last column.
         rule: How to combine several tables (see combine.py).
-        cells: Public cells of columns, instead of the policy's: the first code of each, as in `Column.starts`.
-        at_most: The largest number of rows of each table for classifiers.
+        summary: What is public about the model: the cells that it learned, the pairs that it counted, and its banner.
+        cells: Public cells of columns without learned ones, instead of the policy's: the first code of each.
+        at_most: The largest number of rows of each table for learners.
     """
     tables = list(synthetic) if isinstance(synthetic, list | tuple) else [synthetic]
     if not tables:
         raise Unsupported("There is no synthetic table to compare.", "Pass a table or a list of tables.")
     rule_for(len(tables), rule)
     shared, left_out = _shared(original, tables, attributes)
-    chosen = parse(formula, shared) if formula else default_formula(shared, target)
+    by_target = default_formula(shared, target)
+    chosen = parse(formula, shared) if formula else by_target
+    show = progress or (lambda stage, done, of: None)
+    show("reading", 0, 1)
     original_codes, synthetic_codes = encode(original, shared), [encode(table, shared) for table in tables]
     if not original_codes.rows or not all(table.rows for table in synthetic_codes):
         raise Unsupported("A table without rows cannot be compared.", "Check the source of the tables.")
-    columns = cells_of(shared, cells)
-    rows = rows_to_compare(original_codes, synthetic_codes, at_most=at_most)
+    both = (original_codes, synthetic_codes)
+    columns = cells_of(shared, {**(cells or {}), **(summary.cells if summary else {})})
+    rows = rows_to_compare(*both, at_most=at_most)
+    show("columns", 0, 1)
+    margins = tuple(margin(column, *both) for column in columns)
+    show("pairs of columns", 0, 1)
+    pairs = pairs_of(*both, None if summary is None else _measured(summary))
+    show("dependencies", 0, 1)
+    dependencies = dependencies_of(*both)
+    separations = () if rows.empty else separate(rows, progress=partial(show, "telling tables apart"))
+    outcome = target or next(reversed(shared))
+    prediction = predict(*both, outcome, at_most=at_most, progress=partial(show, f"predicting {outcome}"))
+    show("range queries", 0, 1)
     return Quality(
         name=name,
+        banner=summary.banner if summary else "",
         rows=original_codes.rows,
         synthetic_rows=tuple(table.rows for table in synthetic_codes),
         columns=tuple(shared),
         left_out=left_out,
-        separations=_separations(rows, pairwise=pairwise, shuffles=shuffles),
-        margins=tuple(margin(column, original_codes, synthetic_codes) for column in columns),
-        pairs=pairs_of(columns, original_codes, synthetic_codes),
-        regression=None if chosen is None else regress(chosen, original_codes, synthetic_codes, rule=rule),
-        notes=tuple(_notes(original_codes, synthetic_codes, rows)),
+        margins=margins,
+        pairs=pairs,
+        dependencies=dependencies,
+        separations=separations,
+        prediction=prediction,
+        queries=compare_queries(*both),
+        regression=None if chosen is None else regress(chosen, *both, rule=rule),
+        notes=tuple(_notes(*both, rows)),
     )
+
+
+def _measured(summary: Summary) -> set[frozenset[str]]:
+    """Return the pairs of columns that the model has counted, as a table or as a map."""
+    pairs = {frozenset((pair.left, pair.right)) for pair in summary.pairs}
+    return pairs | {frozenset((pair.column, pair.by)) for pair in summary.maps}
 
 
 def _shared(
@@ -99,16 +120,6 @@ def _shared(
     return shared, left_out
 
 
-def _separations(rows: Rows, *, pairwise: bool, shuffles: int) -> tuple[Separation, ...]:
-    if rows.empty:
-        return ()
-    separations = [tree_separation(rows.original, rows.synthetic, shuffles=shuffles)]
-    separations.append(logistic_separation(rows.original, rows.synthetic))
-    if pairwise and len(rows.original.names) > 1:
-        separations.append(logistic_separation(rows.original, rows.synthetic, pairs=True))
-    return tuple(separations)
-
-
 def _notes(original: CodedTable, synthetic: Sequence[CodedTable], rows: Rows) -> list[str]:
     """Return one sentence for everything that was left out or sampled."""
     notes = []
@@ -117,15 +128,11 @@ def _notes(original: CodedTable, synthetic: Sequence[CodedTable], rows: Rows) ->
     ):
         which = "the original" if whole is original else "a synthetic table"
         if lost:
-            notes.append(
-                f"Trees and logistic regressions leave out {lost:,} rows of {which} without a value somewhere."
-            )
+            notes.append(f"Classifiers leave out {lost:,} rows of {which} without a value somewhere.")
         if table.rows < whole.rows - lost:
-            notes.append(
-                f"Trees and logistic regressions use {table.rows:,} of the {whole.rows - lost:,} rows of {which}."
-            )
+            notes.append(f"Classifiers use {table.rows:,} of the {whole.rows - lost:,} rows of {which}.")
     if rows.without:
-        notes.append(f"Trees and logistic regressions leave out {', '.join(rows.without)}: too few rows have a value.")
+        notes.append(f"Classifiers leave out {', '.join(rows.without)}: too few rows have a value.")
     if rows.empty:
-        notes.append("Trees and regressions were not run: no row has a value in every column.")
+        notes.append("Classifiers were not run: no row has a value in every column.")
     return list(dict.fromkeys(notes))

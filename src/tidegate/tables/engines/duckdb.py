@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ibis
 import pyarrow as pa
 
 from tidegate.errors import SourceMissing, SourceUnreadable
-from tidegate.policy import Attribute, Category, Numeric
+from tidegate.policy import Attribute
+from tidegate.tables.codes import check_names
+from tidegate.tables.csv_reader import value_sql
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.snapshot import Snapshot, open_snapshot
 
 CSV, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 DELIMITERS = ",;\t|"
 
 
+_SHARED: ContextVar[Any] = ContextVar("shared connection", default=None)
+
+
+@contextmanager
+def one_connection() -> Iterator[None]:
+    """Open every table of this block in the same in-memory DuckDB, so that they can be joined."""
+    token = _SHARED.set(connect_anew())
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
 def connect() -> Any:
+    """Return the DuckDB that a block shares, or a new one."""
+    return connect_anew() if _SHARED.get() is None else _SHARED.get()
+
+
+def connect_anew() -> Any:
     """Return a new in-memory DuckDB. Rows can arrive in any order, so that it streams with little memory."""
     connection = ibis.duckdb.connect()
     connection.raw_sql("SET preserve_insertion_order = false")
@@ -32,8 +56,8 @@ def hide_progress(connection: Any) -> None:
         connection.execute("SET enable_progress_bar = false")
 
 
-def open_file(path: Path, attributes: Mapping[str, Attribute]) -> Any:
-    """Return the table in a file or a folder of Parquet files."""
+def open_file(path: Path, attributes: Mapping[str, Attribute], *, snapshots: Path | None = None) -> Any:
+    """Return the table in a file or a folder of Parquet files. `snapshots` is the folder for snapshots of CSV files."""
     if not path.exists():
         raise SourceMissing(
             f'There is no file "{path}".',
@@ -42,7 +66,7 @@ def open_file(path: Path, attributes: Mapping[str, Attribute]) -> Any:
     if path.is_dir():
         return _parquet(sorted(path.rglob("*.parquet")), path)
     if path.suffix.lower() in CSV:
-        return _csv(path, attributes)
+        return _csv(path, attributes, snapshots)
     if path.suffix.lower() in PARQUET:
         return _parquet([path], path)
     if path.suffix.lower() in ARROW:
@@ -69,8 +93,9 @@ def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
         if not hasattr(arrow, "schema"):
             names = [name for name in arrow.columns if name in attributes]
             arrow = pa.Table.from_pandas(arrow[names], preserve_index=False)
-        connection.con.register("people", arrow)
-        return connection.table("people")
+        name = f"people{len(connection.list_tables())}"  # several tables can share a connection
+        connection.con.register(name, arrow)
+        return connection.table(name)
 
     return ask_engine(register, what="reading the table in memory")
 
@@ -83,55 +108,39 @@ def _parquet(paths: list[Path], shown: Path) -> Any:
     return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
 
 
-def _csv(path: Path, attributes: Mapping[str, Attribute]) -> Any:
-    """Return a CSV file with the declared types, after one scan.
-
-    A row that does not fit must be found before anything is charged, not in the middle of an answer.
-    """
+def _csv(path: Path, attributes: Mapping[str, Attribute], snapshots: Path | None) -> Any:
+    """Return the declared columns of a CSV file from its snapshot (see `tidegate.tables.snapshot`)."""
     delimiter, header = read_header(path)
-    types = {name: _csv_type(attributes.get(name)) for name in header}
-    table = ask_engine(
-        lambda: connect().read_csv(
-            str(path), columns=types, auto_detect=False, delim=delimiter, quote='"', escape='"', header=True
-        ),
-        what=f"opening {path.name}",
-    )
-    _look_through(table, path, attributes)
+    check_names(SimpleNamespace(columns=header), attributes)
+    columns = {name: value_sql(attribute) for name, attribute in attributes.items()}
+    snapshot = open_snapshot(path, (delimiter, header), columns, connect=connect_anew, folder=snapshots)
+    table = _parquet([snapshot.path], path)
+    backend = table.get_backend()
+    backend.tidegate_snapshots = (*snapshots_of(table), snapshot)  # they exist as long as the connection
     return table
 
 
-def _look_through(table: Any, path: Path, attributes: Mapping[str, Attribute]) -> None:
-    declared = [name for name in table.columns if name in attributes]
-    try:
-        table.aggregate(**{f"c{n}": table[name].count() for n, name in enumerate(table.columns)}).to_pyarrow()
-        return
-    except Exception as error:  # DuckDB's message names line and column, and quotes the value: use the first two only
-        where = _where(str(error), table.columns)
-    columns = ", ".join(declared)
-    raise SourceUnreadable(
-        f'"{path.name}" has a row that does not fit{where}.',
-        f"Every row needs {len(table.columns)} fields, and numbers in the columns that the policy declares as such ({columns}).",
+def snapshots_of(table: Any) -> tuple[Snapshot, ...]:
+    """Return the snapshots of CSV files that a table reads: several if it joins them."""
+    return getattr(table.get_backend(), "tidegate_snapshots", ())
+
+
+def detect_types(path: Path) -> Any:
+    """Return a CSV file with the types that fit its first rows. Records that are not well formed are left out."""
+    delimiter, names = read_header(path)
+    tolerant = {"ignore_errors": True, "null_padding": True, "strict_mode": False, "parallel": False}
+    return connect().read_csv(
+        str(path), header=False, skip=1, names=names, delim=delimiter, quote='"', sample_size=20_480, **tolerant
     )
-
-
-def _where(message: str, columns: Sequence[str]) -> str:
-    import re
-
-    line = re.search(r"Line: (\d+)", message)
-    column = re.search(r'converting column "([^"]+)"', message)
-    parts = [f"line {line[1]}"] if line else []
-    parts += [f'column "{column[1]}"'] if column and column[1] in columns else []
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def read_header(path: Path) -> tuple[str, list[str]]:
     """Return the delimiter and the names in the first line. The delimiter is the most frequent candidate there."""
     problem = ""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:  # later lines can be anything
             first = file.readline()
-    except UnicodeDecodeError:
-        problem = "it is not UTF-8 text"
+        problem = "its first line is not UTF-8 text" if "\ufffd" in first else ""
     except OSError as error:
         problem = error.strerror or type(error).__name__
     if problem:
@@ -146,12 +155,3 @@ def read_header(path: Path) -> tuple[str, list[str]]:
             "Add a header line, for example: age,sex,town",
         )
     return delimiter, names
-
-
-def _csv_type(attribute: Attribute | None) -> str:
-    if isinstance(attribute, Numeric):
-        whole = attribute.width == 1 and max(abs(attribute.low), abs(attribute.high)) > 2**53
-        return "BIGINT" if whole else "DOUBLE"
-    if isinstance(attribute, Category):
-        return {str: "VARCHAR", int: "BIGINT", bool: "BOOLEAN"}[attribute.value_type]
-    return "VARCHAR"

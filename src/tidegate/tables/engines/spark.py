@@ -31,8 +31,9 @@ def open_url(url: str) -> Any:
 
 def open_frame(frame: Any) -> Any:
     """Return a live Spark data frame as a table."""
-    frame.createOrReplaceTempView("tidegate_people")
-    return connect(frame.sparkSession).table("tidegate_people")
+    name = f"tidegate_people_{id(frame)}"  # several frames can be open at once
+    frame.createOrReplaceTempView(name)
+    return connect(frame.sparkSession).table(name)
 
 
 def connect(session: Any) -> Any:

@@ -1,12 +1,12 @@
 /** Encoding: from a person's value to its code, and from codes to text. Errors never quote a value. */
 
-import { Fraction, exact } from "./fraction.js";
+import { Fraction, fraction } from "./fraction.js";
 import { Refused } from "./refused.js";
 import { commas, say } from "./text.js";
 import { valueAt } from "./universe.js";
 
 /**
- * Return the code of a true value; numbers outside the bounds are moved to the nearest bound.
+ * Return the code of a true value. One outside the bounds is moved to the nearest or refused, as `outside` says.
  *
  * The code is a Number; for a set of items, a BigInt with bit i set if item i of the vocabulary is in the set.
  */
@@ -19,24 +19,31 @@ export function codeOf(question, value) {
 const binOf = ({ starts }, index) => (starts ? starts.filter((start) => start <= index).length - 1 : Number(index));
 
 function indexOfNumber({ attribute, universe }, value) {
+  const { missing, outside, noun, steps } = universe;
   if (value === null || value === undefined || Number.isNaN(value)) {
-    if (universe.missing === "lowest") return 0n;
+    if (missing === "lowest") return 0n;
     throw new Refused(
-      `"${attribute}" needs a number; it was left empty.`,
-      "This collection does not accept missing numbers. Nothing was sent.",
+      `"${attribute}" needs ${noun}; it was left empty.`,
+      "This collection does not accept missing answers. Nothing was sent.",
     );
   }
-  const number = exact(value);
-  if (number === null) throw new Refused(`"${attribute}" needs a number.`, `${universe.says}. Nothing was sent.`);
-  const nearest = number.minus(universe.low).over(universe.width).plus(new Fraction(1n, 2n)).floor();
-  return nearest < 0n ? 0n : nearest >= universe.steps ? universe.steps - 1n : nearest;
+  const position = universe.position(value);
+  if (position === null) throw new Refused(`"${attribute}" needs ${noun}.`, `${universe.says}. Nothing was sent.`);
+  const exactly = fraction(position);
+  if (outside === "missing" && (exactly.compare(0n) < 0 || exactly.compare(steps - 1n) > 0)) {
+    if (missing === "lowest") return 0n;
+    throw new Refused(`"${attribute}" is outside its range.`, `${universe.says}. Nothing was sent.`);
+  }
+  const nearest = exactly.plus(new Fraction(1n, 2n)).floor();
+  return nearest < 0n ? 0n : nearest >= steps ? steps - 1n : nearest;
 }
 
 function categoryCode({ attribute, universe }, value) {
   const code = universe.values.indexOf(value);
   if (code >= 0) return code;
+  if (universe.other && value !== null && value !== undefined) return universe.listed - 1;
   if (universe.missing === "value") return universe.listed;
-  const some = universe.values.slice(0, 20).map(word).join(", ");
+  const some = universe.values.slice(0, 20).map((value) => word(value, universe)).join(", ");
   throw new Refused(
     `"${attribute}" must be one of its ${commas(universe.listed)} listed values.`,
     `${some}${universe.listed > 20 ? ", ..." : ""}. Nothing was sent.`,
@@ -61,19 +68,20 @@ function basketCode({ attribute, universe }, names) {
   return names.reduce((code, name) => code | (1n << BigInt(codes.get(name))), 0n);
 }
 
-/** A code, or a run of codes, as text: 34, 19 to 63, L1, missing. */
+/** A code, or a run of codes, as text: 34, 19 to 63, 2024-03-01 to 2024-03-31, L1, missing. */
 export function wordsOf({ universe }, first, last = first) {
+  if (universe.span) return universe.span(first, last);
   if (universe.numeric) {
     const [low, high] = [lowestAt(universe, first), lowestAt(universe, last + 1).minus(universe.width)];
     return low.equals(high) ? say(low) : `${say(low)} to ${say(high)}`;
   }
   if (universe.kind === "items") return universe.vocabulary[first] ?? "the number of your items";
-  return first < universe.listed ? word(universe.values[first]) : "missing";
+  return first < universe.listed ? word(universe.values[first], universe) : "missing";
 }
 
-/** A category's value as text: true and false have a capital letter in every client. */
-export function word(value) {
-  return typeof value === "boolean" ? (value ? "True" : "False") : String(value);
+/** A category's value as text: listed true and false have a capital letter in every client; those of a boolean do not. */
+export function word(value, { kind }) {
+  return typeof value === "boolean" && kind !== "boolean" ? (value ? "True" : "False") : String(value);
 }
 
 /** The lowest value at an index; indexes outside continue in steps of the grid or of the last bin. */

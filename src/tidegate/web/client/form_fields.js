@@ -16,7 +16,8 @@ const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false
 /** The field of a question. */
 export function fieldFor(name, question, operator) {
   const id = `question-${name}`;
-  const kind = question.universe.numeric ? number : question.universe.kind === "items" ? items : category;
+  const { universe } = question;
+  const kind = universe.span ? moment : universe.numeric ? number : universe.kind === "items" ? items : category;
   const problem = element("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const { inner, read, first } = kind(id, name, question);
   const how = randomizedBy(question, operator);
@@ -40,10 +41,25 @@ function number(id, name, question) {
   const described = `${id}-hint ${id}-problem`;
   const input = element("input", { id, type: "text", inputmode: keys, "aria-describedby": described, ...PRIVATE });
   const empty = universe.missing === "lowest" ? " If you leave the field empty, the lowest number counts." : "";
-  const hint = `One of ${universe.says}. Any other number counts as the nearest of these.${ranges(question)}${empty}`;
+  const other = universe.outside === "missing" ? "Numbers beyond these are not accepted." : "Any other number counts as the nearest of these.";
+  return labeled(id, name, input, `One of ${universe.says}. ${other}${ranges(question)}${empty}`);
+}
+
+function labeled(id, name, input, hint) {
   const says = element("p", { class: "hint", id: `${id}-hint` }, hint);
   const inner = element("div", {}, element("label", { for: id }, name), says, input);
   return { inner, read: () => input.value.trim() || null, first: () => input };
+}
+
+/** A date or time. The value of such an input is text without a time zone: the device's own zone plays no role. */
+function moment(id, name, { universe }) {
+  const { input: type, grid, says, outside, missing, content } = universe;
+  const input = element("input", { id, type, "aria-describedby": `${id}-hint ${id}-problem`, ...PRIVATE });
+  const coarse = { day: "", minute: "" }[grid] ?? ` Only the ${grid.replace("-minutes", " minutes")} that contains it counts.`;
+  const clock = content.zone ? ` Write the time in ${content.zone}; of a time that occurs twice, the first counts.` : "";
+  const beyond = outside === "clamp" ? " Anything else counts as the nearest of these." : "";
+  const empty = missing === "lowest" ? " If you leave the field empty, the first counts." : "";
+  return labeled(id, name, input, `One of ${says}.${coarse}${clock}${beyond}${empty}`);
 }
 
 function ranges(question) {
@@ -55,7 +71,7 @@ function ranges(question) {
 
 /** "No answer" is offered if missing is a separate value. */
 function category(id, name, { universe }) {
-  const options = universe.values.map((value) => [word(value), value]);
+  const options = universe.values.map((value) => [word(value, universe), value]);
   if (universe.missing === "value") options.push(["no answer", null]);
   return options.length <= FEW ? sideBySide(id, name, options) : fromList(id, name, options);
 }

@@ -33,9 +33,10 @@ export function questionKey(holder, { attribute, universe, operator, parameters,
 }
 
 /** The values in one format: numbers as exact text, however they were written. */
-function plainUniverse({ kind, missing, numeric, low, high, width, cuts, values, vocabulary }) {
-  if (!numeric) return kind === "items" ? { kind, vocabulary, missing } : { kind, values, missing };
-  return { kind, from: `${low}`, to: `${high}`, step: `${width}`, bins: cuts.map(String), missing };
+function plainUniverse({ content, kind, missing, outside = "clamp", low, high, width, cuts }) {
+  if (content) return content; // dates, times and lists have one way to write them
+  const setting = outside === "clamp" ? {} : { outside };
+  return { kind, from: `${low}`, to: `${high}`, step: `${width}`, bins: cuts.map(String), missing, ...setting };
 }
 
 /** The part of a lifetime that one person's answers to a holder have used; null is unlimited. */

@@ -10,12 +10,12 @@ from typing import Any
 
 from tidegate.web.snippets.answer import connection_code
 
+LOSSES = ("epsilon", "delta", "rho", "z", "share")
 PLAIN: dict[str, Any] = {
     "tables": 1,
     "rows": None,
-    "model": "auto",
+    "model": "forest/2",
     "target": "",
-    "split": {},
     "seed": None,
     "columns": [],
 }
@@ -26,10 +26,7 @@ STAGES = {
     "spikes": "searching for frequent values with noise",
     "margins": "counting every column with noise",
     "pairs": "selecting pairs of columns and counting them with noise",
-    "correlations": "measuring correlations with noise",
-    "blocks": "fitting regressions with noise",
-    "statistics": "counting with noise",
-    "rows": "generating rows",
+    "maps": "searching for columns that another column determines, with noise",
     "done": "done",
 }
 
@@ -74,7 +71,7 @@ def quality_code(request: Mapping[str, Any], *, dataset: str) -> dict[str, str]:
 
 def changed_options(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a request that are not defaults, the budget first."""
-    spend = {name: _short(request[name]) for name in ("epsilon", "rho", "share") if request.get(name) is not None}
+    spend = {name: _short(request[name]) for name in LOSSES if request.get(name) is not None}
     return spend | {
         name: request[name] for name, usual in PLAIN.items() if name in request and request[name] not in (usual, None)
     }
@@ -86,12 +83,15 @@ def describe_request(request: Mapping[str, Any]) -> str:
     tables = "1 table" if count == 1 else f"{count:,} tables"
     parts = [tables + (f" of {rows:,} rows" if rows else "")]
     if request.get("epsilon") is not None:
-        parts.append(f"epsilon {_short(request['epsilon'])}" + (" each" if count > 1 else ""))
+        delta = f" at delta {request['delta']}" if request.get("delta") is not None else ""
+        parts.append(f"epsilon {_short(request['epsilon'])}{delta}" + (" each" if count > 1 else ""))
+    elif request.get("z") is not None:
+        parts.append(f"Z {_short(request['z'])}" + (" each" if count > 1 else ""))
     elif request.get("share") is not None:
         parts.append(f"{_short(request['share'])} of the total budget")
     else:
         parts.append(f"identification by {'it' if count == 1 else 'them'} alone at most {_short(request.get('rho'))}")
-    if request.get("model", "auto") != "auto":
+    if request.get("model", PLAIN["model"]) != PLAIN["model"]:
         parts.append(f"model {request['model']}")
     if request.get("columns"):
         parts.append(f"columns {', '.join(request['columns'])}")
@@ -130,8 +130,6 @@ def _options(options: Mapping[str, Any]) -> list[str]:
     for name, value in options.items():
         if name == "columns":
             words += [word for column in value for word in ("--column", column)]
-        elif name == "split":
-            words += [word for stage, share in value.items() for word in ("--split", f"{stage}={share}")]
         else:
             words += [f"--{name}", str(value)]
     return words

@@ -8,7 +8,7 @@ const byId = (id) => document.getElementById(id);
 /** Show one answer, several answers of one charge, or results derived from earlier answers. */
 export function answered(result) {
   const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
-  const lines = parts.flatMap(lineOf);
+  const lines = result.tables ? [...result.tables.flatMap(resultOf), measuredOf(parts)] : parts.flatMap(lineOf);
   lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)));
   byId("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
   byId("result").hidden = false;
@@ -17,6 +17,20 @@ export function answered(result) {
   byId("result").scrollIntoView({ block: "nearest" });
   byId("result").focus({ preventScroll: true });
 }
+
+/** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
+function resultOf({ columns, rows, intervals, notes }) {
+  const end = (value) => (typeof value === "number" ? number(value, 6) : value);  // a mean of dates has dates as ends
+  const shown = columns.flatMap(({ name }, index) => [{ name, at: (row) => row[index] }, ...(intervals[name] ? [{ name: `${name}: 95%`, at: (_, line) => `${end(intervals[name][0][line])} to ${end(intervals[name][1][line])}` }] : [])]);
+  const table = element("table");
+  fill(table, shown.map(({ name }) => name), rows.map((row, line) => shown.map(({ at }) => at(row, line) ?? "(missing)")));
+  const numeric = shown.map(({ at }) => rows.length > 0 && typeof at(rows[0], 0) === "number");
+  for (const [index, header] of [...table.querySelectorAll("th")].entries()) header.classList.toggle("number", numeric[index]);
+  return [element("div", { class: "scroll" }, table), ...notes.map((note) => element("p", { class: "quiet small" }, note))];
+}
+
+/** The answers that a table was computed from. */
+const measuredOf = (parts) => element("details", { hidden: !parts.length }, element("summary", {}, parts.length === 1 ? "The noisy answer behind it" : `The ${parts.length} noisy answers behind it`), ...parts.flatMap(lineOf));
 
 function lineOf(part) {
   const paragraphs = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
@@ -38,7 +52,8 @@ function charged(result) {
   const moves = Object.entries(result.identification).map(([name, target]) => `identification of ${name} at most ${short(target.before)} → ${short(target.after)} (limit ${short(target.ceiling)})`);
   const cost = free ? "Stored answer, free" : `Cost ${amount(result.cost, result.unit)}`;
   const certainty = `yes/no certainty at most ${short(result.yes_no.before)} → ${short(result.yes_no.after)} (limit ${short(result.yes_no.ceiling)})`;
-  return [`${cost}, ${number(result.left)} remaining`, ...moves, certainty, `entry ${result.entry.slice(0, 8)}`].join(" · ");
+  const entry = result.entry ? `entry ${result.entry.slice(0, 8)}` : "public, so nothing was charged";
+  return [`${cost}, ${number(result.left)} remaining`, ...moves, certainty, entry].join(" · ");
 }
 
 const short = (value) => String(Number(Number(value).toPrecision(3)));

@@ -1,7 +1,7 @@
 // The expected error: the noise around the true value, as the service drew it.
 
 import { show } from "./chart.js";
-import { number } from "./elements.js";
+import { number, shortUnit } from "./elements.js";
 
 /** Show the chart of a quote; a sentence where there is none, or where the error depends on the data. */
 export function picture(quote) {
@@ -14,8 +14,8 @@ export function picture(quote) {
 
 /** The error of every query of a request, as a table. */
 function errorsOf(quote) {
-  const rows = quote.expected.map((part) => [part.question, part.error === null ? "depends on the data" : number(part.error, 3)]);
-  return { columns: ["query", "error, 95%"], rows };
+  const rows = quote.expected.map((part) => [part.question, number(part.price, 3), part.error === null ? "depends on the data" : number(part.error, 3)]);
+  return { columns: ["query", `cost, ${shortUnit(quote.unit)}`, "error, 95%"], rows };
 }
 
 function rangeOf(quote) {

@@ -4,7 +4,11 @@ import { element } from "./elements.js";
 import { fieldError } from "./field_errors.js";
 
 const NUMBERS = ["mean", "sum", "variance", "std", "quantile", "min", "max", "regression"];
-const OPERATORS = { number: ["=", "!=", "<", "<=", ">", ">="], category: ["=", "!="] };
+const [ORDERED, LISTED] = [["=", "!=", "<", "<=", ">", ">="], ["=", "!="]];
+const OPERATORS = { number: ORDERED, date: ORDERED, timestamp: ORDERED, time: ORDERED, category: LISTED, text: LISTED };
+const INPUTS = { date: "date", timestamp: "datetime-local", time: "time", text: "text" }; // their values have no time zone
+const ENTER = { number: "Enter a number.", date: "Enter a date.", timestamp: "Enter a date and a time.", time: "Enter a time.", text: "Enter a text." };
+const isOrdered = ({ kind }) => OPERATORS[kind] === ORDERED;
 
 const byId = (id) => document.getElementById(id);
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
@@ -36,7 +40,7 @@ function check() {
   const share = Number(byId("share").value);
   errors.push([byId("share"), !clicks || byId("what").value !== "quantile" || (share > 0 && share < 1) ? null : "Enter a number between 0 and 1."]);
   for (const field of document.querySelectorAll("#where input.value")) {
-    errors.push([field, !clicks || (field.value.trim() !== "" && !field.validity.badInput) ? null : "Enter a number."]);
+    errors.push([field, !clicks || (field.value.trim() !== "" && !field.validity.badInput) ? null : ENTER[field.dataset.kind]]);
   }
   for (const [field, text] of errors) fieldError(field, text);
   return errors.every(([, text]) => !text);
@@ -92,8 +96,8 @@ function arrange(columns) {
   byId("on-field").hidden = what !== "regression";
   byId("by-field").hidden = what === "regression";
   byId("joined-field").hidden = byId("where").children.length < 2;
-  offer(columns.filter((one) => one.kind === "number" || !NUMBERS.includes(what)).map((one) => one.name));
-  offerTerms(columns.filter((one) => one.kind === "number" && one.name !== byId("column").value).map((one) => one.name));
+  offer(columns.filter((one) => isOrdered(one) || !NUMBERS.includes(what)).map((one) => one.name));
+  offerTerms(columns.filter((one) => isOrdered(one) && one.name !== byId("column").value).map((one) => one.name));
 }
 
 /** The predictors of a regression; the first one is selected by default. */
@@ -128,7 +132,7 @@ function condition(row, find) {
   const operator = row.querySelector(".operator").value;
   const field = row.querySelector(".value");
   if (column.kind === "category") return { compare: [column.name, operator, column.values[Number(field.value)]] };
-  return { compare: [column.name, operator, Number(field.value)] };
+  return { compare: [column.name, operator, column.kind === "number" ? Number(field.value) : field.value] };
 }
 
 function addCondition(columns, find, changed) {
@@ -163,10 +167,12 @@ function fitted(column, operator, holder) {
   const about = { class: "value", "aria-label": "Value to compare with" };
   if (column.kind === "category") {
     const option = (value, number) => element("option", { value: number }, String(value));
-    holder.replaceChildren(element("select", about, ...column.values.map(option)));
-    return;
+    return holder.replaceChildren(element("select", about, ...column.values.map(option)));
   }
+  const input = { ...about, "data-kind": column.kind, type: INPUTS[column.kind] ?? "number", title: column.says ?? "" };
+  if (column.kind === "text") return holder.replaceChildren(element("input", { ...input, autocomplete: "off", spellcheck: "false" }));
   operator.value = ">=";
-  const middle = column.low + Math.round((column.high - column.low) / column.step / 2) * column.step;
-  holder.replaceChildren(element("input", { ...about, type: "number", min: column.low, max: column.high, step: "any", value: middle }));
+  const { low, high, step } = column;
+  const middle = column.middle ?? low + Math.round((high - low) / step / 2) * step;
+  return holder.replaceChildren(element("input", { ...input, min: low, max: high, step: "any", value: middle }));
 }

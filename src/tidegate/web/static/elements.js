@@ -12,7 +12,9 @@ export function fill(table, columns, rows) {
   table.replaceChildren(head, body);
 }
 
+/** A number for people; a date or time, which is text, as it is. */
 export function number(value, digits = 4) {
+  if (typeof value === "string" && Number.isNaN(Number(value))) return value;
   if (value === null || value === undefined || !Number.isFinite(Number(value))) return "unlimited";
   const amount = Number(value);
   if (Number.isInteger(amount) || Math.abs(amount) >= 1000) return amount.toLocaleString("en", { maximumFractionDigits: 0 });

@@ -37,8 +37,8 @@ function show(quality) {
 }
 
 function showSeparation(kinds) {
-  const rows = kinds.map((item) => [item.kind, number(item.pmse, 2), number(item.null.mean, 2), item.ratio === null ? "–" : `${number(item.ratio, 3)} times chance`, number(item.largest_possible, 2)]);
-  fill(at("separation"), ["model", "pMSE", "by chance", "ratio", "largest possible"], rows);
+  const rows = kinds.map((item) => [item.kind, number(item.pmse, 2), number(item.bootstrap, 2), item.ratio === null ? "–" : `${number(item.ratio, 3)} times`, number(item.largest_possible, 2)]);
+  fill(at("separation"), ["classifier", "pMSE", "bootstrap of the original", "ratio", "largest possible"], rows);
   at("separation-reads").replaceChildren(...kinds.map((item) => element("p", {}, element("strong", {}, `${item.kind}. `), item.reads)));
 }
 

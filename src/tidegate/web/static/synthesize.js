@@ -5,6 +5,7 @@ import { confirmed } from "./confirmation.js";
 import { chance, element, fill, number, shortUnit } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { meter } from "./meter.js";
+import { listen, showSummaries } from "./synthesize_summary.js";
 import { watch, refresh } from "./synthesize_watch.js";
 import { key, quietly, tell, view } from "./api.js";
 
@@ -20,17 +21,20 @@ let offered = null; // {quoted, body, key}: the preview on the screen, which can
 
 const by = () => form.elements.by.value;
 const unit = shortUnit(page.form?.unit);
+const withDelta = () => by() === "epsilon" && page.form.unit === "z"; // an epsilon of a budget in Z needs a delta
 
 /** The ends of the slider. */
 function ends() {
   if (by() === "rho") return page.form.rho;
+  if (withDelta()) return { least: 0, most: page.form.epsilon_left || 1 };
   const left = Number(page.form.left) / (by() === "share" ? Number(page.account.ceiling) : 1);
   return { least: 0, most: left > 0 ? left : 1 };
 }
 
 function showEnds() {
   const { least, most } = ends();
-  at("budget-name").textContent = { rho: "rho of all tables", share: "share of the total budget", epsilon: "epsilon per table" }[by()];
+  at("budget-name").textContent = { rho: "rho of all tables", share: "share of the total budget", z: "Z per table", epsilon: "epsilon per table" }[by()];
+  if (at("delta-part")) at("delta-part").hidden = !withDelta();
   at("budget-ends").textContent = by() === "rho"
     ? `from ${number(least, 3)} (a random guess) to ${number(most, 3)} (the promise)`
     : `from 0 to ${number(most, 3)}, the remaining budget`;
@@ -51,7 +55,7 @@ function toSlider() {
 function requestBody() {
   const body = { [by()]: at("budget").value.trim(), tables: Number(at("tables").value) };
   for (const name of ["rows", "seed"]) if (at(name).value) body[name] = Number(at(name).value);
-  if (at("model").value !== "auto") body.model = at("model").value;
+  if (withDelta()) body.delta = at("delta").value.trim();
   if (at("target").value) body.target = at("target").value;
   const boxes = [...form.querySelectorAll('input[name="column"]')];
   const chosen = boxes.filter((box) => box.checked).map((box) => box.value);
@@ -64,8 +68,9 @@ function valid() {
   const whole = (input, least) => (input.validity.badInput || input.value === "" || !Number.isInteger(Number(input.value)) || Number(input.value) < least ? `Enter a whole number, at least ${least}.` : null);
   const free = (input, least) => (input.value === "" && !input.validity.badInput ? null : whole(input, least));
   const errors = [[at("budget"), aboveZero(at("budget"))], [at("tables"), whole(at("tables"), 1)], [at("rows"), free(at("rows"), 1)], [at("seed"), free(at("seed"), 0)]];
+  if (withDelta()) errors.unshift([at("delta"), aboveZero(at("delta"))]);
   for (const [input, text] of errors) fieldError(input, text);
-  if (errors.slice(1).some(([, text]) => text)) at("more").open = true;
+  if (errors.some(([input, text]) => text && at("more").contains(input))) at("more").open = true;
   return errors.every(([, text]) => !text);
 }
 
@@ -119,6 +124,12 @@ function showPreview(quoted) {
   showCode(quoted.code);
 }
 
+/** A synthesis has ended: its tables are on the page, and the price of the next one has changed. */
+function ended() {
+  changed();
+  showSummaries(base);
+}
+
 /** Start the synthesis of the preview, at its price. */
 async function start() {
   const bought = offered;
@@ -128,7 +139,7 @@ async function start() {
   tell(error);
   if (value) {
     offered = null;
-    watch(base, value, changed);
+    watch(base, value, ended);
     refresh(["earlier"]);
   } else if (error.code === "unreachable") at("start").disabled = false; // the same key is sent again: the synthesis runs only once
   else changed();
@@ -197,5 +208,7 @@ if (form) {
   toSlider();
   changed();
   const open = page.jobs.find((job) => job.state === "waiting" || job.state === "running");
-  if (open) watch(base, open, changed);
+  if (open) watch(base, open, ended);
+  listen(base);
+  showSummaries(base);
 }

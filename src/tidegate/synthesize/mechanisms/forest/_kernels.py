@@ -99,3 +99,51 @@ def exchange_rows(chosen: Any, places: Any, over: Any, price: Any, slots: Any, o
                 over[places[t, new]] += 1
             chosen[slots[k]] = new
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def spread_ints(weights: Any, raw: Any) -> Any:
+    """Draw an index for each random 64-bit number, each index as often as its whole weight requires to within one.
+
+    Only whole numbers are used, so that every machine draws the same: positions are spread evenly over the sum of the weights,
+    then shuffled (Fisher, Yates).
+    """
+    size = raw.size
+    out = np.empty(size, np.int32)
+    if size == 0:
+        return out
+    total = np.int64(0)
+    for weight in weights:
+        total += weight
+    if total <= 0:
+        for n in range(size):
+            out[n] = np.int64((raw[n] >> np.uint64(32)) * np.uint64(weights.size) >> np.uint64(32))
+        return out
+    offset = np.int64(raw[0] % np.uint64(total))
+    index, reached = 0, np.int64(weights[0])
+    for n in range(size):
+        at = (np.int64(n) * total + offset) // np.int64(size)
+        while at >= reached:
+            index += 1
+            reached += weights[index]
+        out[n] = index
+    for n in range(size - 1, 0, -1):
+        other = np.int64((raw[n] >> np.uint64(32)) * np.uint64(n + 1) >> np.uint64(32))
+        out[n], out[other] = out[other], out[n]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def sort_by_group(groups: Any, count: Any) -> Any:
+    """Return the positions ordered by group, and where each group begins (counting sort)."""
+    begins = np.zeros(count + 1, np.int64)
+    for n in range(groups.size):
+        begins[groups[n] + 1] += 1
+    for k in range(count):
+        begins[k + 1] += begins[k]
+    at = begins.copy()
+    order = np.empty(groups.size, np.int64)
+    for n in range(groups.size):
+        order[at[groups[n]]] = n
+        at[groups[n]] += 1
+    return order, begins

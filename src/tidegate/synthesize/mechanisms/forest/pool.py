@@ -1,141 +1,115 @@
-"""A pool of rows drawn from the forest with a public seed: cells of every column, weighted by raking and resampled later."""
+"""Pools of rows drawn from a fitted forest by a public seed, in whole numbers: the same on every machine and in every version."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tidegate.arrays import Floats, Ints, Ints32, Positions
-from tidegate.synthesize.facts import Column
-from tidegate.synthesize.mechanisms.forest._kernels import exchange_rows
-from tidegate.synthesize.mechanisms.forest.groups import Grouping
-from tidegate.synthesize.mechanisms.forest.pairs import Pair, fit_table
-from tidegate.synthesize.mechanisms.forest.rounds import independent_counts
+from tidegate.arrays import Floats, Ints, Ints32
+from tidegate.synthesize.mechanisms.forest._kernels import sort_by_group, spread_ints
 
-POOL = 150_000
-SEED = 20180604  # public: the pool is drawn from numbers that are already released
-
-Generator = np.random.Generator
+UNIT = 2**40  # whole weights of a distribution add up to about this
 
 
-def draw_pool(pairs: Sequence[Pair], shares: Sequence[Floats], rows: int) -> Ints32:
-    """Return the cells of POOL rows, (columns, rows): parents first, children by the pair that joins them."""
-    generator = np.random.Generator(np.random.PCG64(SEED))
-    cells: dict[int, Ints32] = {}
-    for root in range(len(shares)):
-        if root not in cells:
-            cells[root] = spread(shares[root], POOL, generator)
-            _descend(root, pairs, shares, rows, cells, generator)
-    return np.stack([cells[n] for n in range(len(shares))])
+class Stream:
+    """Random 64-bit numbers of a public seed. The raw output of PCG64 is the same in every version of NumPy."""
+
+    def __init__(self, seed: str) -> None:
+        digest = hashlib.sha256(seed.encode()).digest()
+        self._bits = np.random.PCG64(int.from_bytes(digest[:16]))
+
+    def raw(self, size: int) -> NDArray[np.uint64]:
+        return np.asarray(self._bits.random_raw(size), np.uint64)
+
+    def fraction(self) -> float:
+        """Return a number from 0 to below 1."""
+        return float(int(self.raw(1)[0]) >> 11) * 2.0**-53
+
+    def permuted(self, size: int) -> Ints:
+        return np.asarray(spread_ints(np.ones(max(size, 1), np.int64), self.raw(size)), np.int64)
+
+    def below(self, limits: Ints) -> Ints:
+        """Return a whole number from 0 to below each limit."""
+        return np.asarray(self.raw(limits.size) % limits.astype(np.uint64), np.int64)
 
 
-def _descend(
-    root: int,
-    pairs: Sequence[Pair],
-    shares: Sequence[Floats],
-    rows: int,
-    cells: dict[int, Ints32],
-    generator: Generator,
-) -> None:
-    """Draw all columns connected to a root."""
-    reached = [root]
-    for parent in reached:
-        for pair in pairs:
-            both = pair.candidate.left, pair.candidate.right
-            if parent in both and (child := both[both[0] == parent]) not in cells:
-                table, above, below = _orient(pair, shares, rows, parent)
-                cells[child] = _draw_children(above.cells[cells[parent]], table, below, shares[child], generator)
-                reached.append(child)
-
-
-def _orient(pair: Pair, shares: Sequence[Floats], rows: int, parent: int) -> tuple[Floats, Grouping, Grouping]:
-    """Return the pair's table, fitted to both margins, with the parent's groups as rows."""
-    candidate = pair.candidate
-    table = pair.against(independent_counts(candidate, shares[candidate.left], shares[candidate.right], rows))
-    left, right = candidate.rows.sums(shares[candidate.left]), candidate.columns.sums(shares[candidate.right])
-    table = fit_table(table, rows * left, rows * right)
-    if parent == candidate.left:
-        return table, candidate.rows, candidate.columns
-    return table.T, candidate.columns, candidate.rows
-
-
-def _draw_children(parents: Ints, table: Floats, groups: Grouping, shares: Floats, generator: Generator) -> Ints32:
-    """Draw a cell for each row, given its parent's group: a group by the table, then one of its cells by the margin."""
-    drawn = np.empty(parents.size, np.int64)
-    for group in range(table.shape[0]):
-        here = np.flatnonzero(parents == group)
-        drawn[here] = spread(table[group], here.size, generator)
-    out = np.empty(parents.size, np.int32)
-    for group in range(groups.size):
-        here, members = np.flatnonzero(drawn == group), np.flatnonzero(groups.cells == group)
-        out[here] = members[spread(shares[members], here.size, generator)]
-    return out
-
-
-def spread(weights: Floats, size: int, generator: Generator) -> Ints32:
-    """Draw `size` indexes by their weights, each as often as expected to within one, in random order."""
-    total = np.cumsum(weights)
-    if size == 0 or total[-1] <= 0:
-        return generator.integers(0, weights.size, size, dtype=np.int32)
-    at = (generator.permutation(size) + generator.random()) / size * total[-1]
-    return np.asarray(np.minimum(np.searchsorted(total, at, side="right"), weights.size - 1), np.int32)
-
-
-OFFERS = 2  # attempted exchanges per drawn row
+def whole_weights(shares: Floats) -> Ints:
+    """Return a distribution as whole weights; at least one is positive."""
+    total = float(np.cumsum(shares)[-1])
+    scaled = np.asarray(np.rint(shares / total * UNIT) if total > 0 else np.zeros(shares.size), np.int64)
+    return scaled if scaled.any() else np.ones(shares.size, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedPool:
-    """The learned model: weighted rows of cells, and tables to agree with (the cell of each row in each of them).
+class GroupTable:
+    """A table of two columns on groups of their cells: labels of the cells, and whole weights of the pairs of groups."""
 
-    It contains nothing private.
+    left: int
+    right: int
+    rows: Ints
+    columns: Ints
+    weights: Ints
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.rows.max()) + 1, int(self.columns.max()) + 1
+
+    def places(self, cells: Ints32) -> Ints32:
+        """Return the cell of the table for each row of a pool."""
+        labels = self.rows[cells[self.left]] * self.shape[1] + self.columns[cells[self.right]]
+        return np.asarray(labels, np.int32)
+
+    def turned(self, parent: int) -> tuple[Ints, Ints, Ints]:
+        """Return the labels of the parent, those of the child, and the weights with a line for each group of the parent."""
+        table = self.weights.reshape(self.shape)
+        if parent == self.left:
+            return self.rows, self.columns, table
+        return self.columns, self.rows, np.ascontiguousarray(table.T)
+
+
+def draw_pool(
+    shares: Sequence[Ints],
+    trees: Sequence[GroupTable],
+    size: int,
+    stream: Stream,
+    *,
+    fixed: Mapping[int, Ints32] | None = None,
+) -> Ints32:
+    """Return the cells of `size` rows, (columns, rows): parents first, children by the table that joins them.
+
+    Columns in `fixed` have these cells; they are parents of the columns that are joined to them.
     """
-
-    columns: tuple[Column, ...]
-    cells: Ints32
-    weights: Floats
-    tables: Sequence[Ints32] = ()
-
-    def draw(self, rows: int, *, seed: int) -> Ints:
-        """Draw rows of the pool by their weights, and codes evenly inside their cells.
-
-        A sample of independent rows would miss the model's counts by random error; here rows are exchanged until margins and
-        counted pairs are nearly those of the whole pool.
-        """
-        generator = np.random.Generator(np.random.PCG64(seed))
-        chosen = self._exchange(self._sample(rows, generator), generator)
-        cells = self.cells[:, generator.permutation(chosen)]
-        return np.column_stack([_codes(c, k, generator) for c, k in zip(self.columns, cells, strict=True)])
-
-    def _sample(self, rows: int, generator: Generator) -> Positions:
-        """Return each row of the pool as often as its weight requires, to within one."""
-        total = np.cumsum(self.weights)
-        at = (np.arange(rows) + generator.random()) / max(rows, 1) * total[-1]
-        return np.asarray(np.minimum(np.searchsorted(total, at, side="right"), total.size - 1))
-
-    def _exchange(self, chosen: Positions, generator: Generator) -> Positions:
-        if chosen.size == 0:
-            return chosen
-        size = int(self._places[-1].max()) + 1
-        expected = sum((np.bincount(table, self.weights, size) for table in self._places), np.zeros(size))
-        expected *= chosen.size / self.weights.sum()
-        over = np.bincount(self._places[:, chosen].ravel(), minlength=size) - expected
-        offers = generator.permutation(self._sample(OFFERS * chosen.size, generator))
-        slots = generator.integers(0, chosen.size, offers.size)
-        return np.asarray(exchange_rows(chosen, self._places, over, 1 / (expected + 1), slots, offers))
-
-    @cached_property
-    def _places(self) -> Ints32:
-        """The cell of each row in all margins and tables, numbered one after the other: (tables, pool)."""
-        tables = [*self.cells, *self.tables]
-        ends = np.cumsum([int(table.max()) + 1 for table in tables])
-        return np.stack([table + start for table, start in zip(tables, [0, *ends[:-1]], strict=True)]).astype(np.int32)
+    cells: dict[int, Ints32] = dict(fixed or {})
+    for root in [-1, *range(len(shares))]:
+        if root in cells:
+            continue
+        if root >= 0:
+            cells[root] = spread_ints(shares[root], stream.raw(size))
+        reached = [root] if root >= 0 else list(cells)
+        for parent in reached:
+            for tree in trees:
+                both = tree.left, tree.right
+                if parent in both and (child := both[both[0] == parent]) not in cells:
+                    cells[child] = _draw_children(cells[parent], tree.turned(parent), shares[child], stream)
+                    reached.append(child)
+    return np.stack([cells[n] for n in range(len(shares))])
 
 
-def _codes(column: Column, cells: Ints32, generator: Generator) -> Ints:
-    """Draw a code inside each cell, all equally likely."""
-    firsts, ends = np.array(column.firsts), np.array(column.ends)
-    return np.asarray(firsts[cells] + generator.integers(0, (ends - firsts)[cells], dtype=np.int64))
+def _draw_children(parents: Ints32, turned: tuple[Ints, Ints, Ints], shares: Ints, stream: Stream) -> Ints32:
+    """Draw a cell for each row, given its parent's group: a group by the table, then one of its cells by the margin."""
+    above, below, table = turned
+    drawn = np.empty(parents.size, np.int32)
+    order, begins = sort_by_group(above[parents], table.shape[0])
+    for group in range(table.shape[0]):
+        here = order[begins[group] : begins[group + 1]]
+        drawn[here] = spread_ints(table[group], stream.raw(here.size))
+    out = np.empty(parents.size, np.int32)
+    order, begins = sort_by_group(drawn, table.shape[1])
+    for group in range(table.shape[1]):
+        here, members = order[begins[group] : begins[group + 1]], np.flatnonzero(below == group)
+        out[here] = members[spread_ints(shares[members], stream.raw(here.size))]
+    return out

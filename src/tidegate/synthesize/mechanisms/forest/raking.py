@@ -52,6 +52,11 @@ class Raking:
         """The cell of each row of the pool in each added pair."""
         return [places for places, _ in self._targets]
 
+    @property
+    def targets(self) -> list[Floats]:
+        """The counts of each added pair."""
+        return [target for _, target in self._targets]
+
     def places(self, candidate: Candidate) -> Ints32:
         """Return the cell of each row of the pool in a candidate's table."""
         left = candidate.rows.cells[self.cells[candidate.left]]
@@ -59,16 +64,22 @@ class Raking:
         return np.asarray(left * candidate.columns.size + right, np.int32)
 
 
-def add_pairs(rounds: Rounds, raking: Raking) -> None:
-    """Count pairs on which the weighted pool is wrong, and rake the pool to them."""
+def add_pairs(rounds: Rounds, raking: Raking, count: int, *, patience: int | None = None) -> list[Pair]:
+    """Count pairs on which the weighted pool is wrong, and rake the pool to them; return them with their targets set."""
     believed = PoolCounts(rounds.candidates, raking)
     everything = list(range(len(rounds.candidates.all)))
-    for _ in range(rounds.plan.extra_rounds):
+    pairs, idle = [], 0
+    for _ in range(count):
         pair = rounds.choose_pair(everything, lambda: believed.counts([margin.listed for margin in rounds.margins]))
+        idle = 0 if pair is not None else idle + 1
         if pair is not None:
+            pairs.append(pair)
             raking.agree_with(pair)
             raking.rake([margin.shares() for margin in rounds.margins], SWEEPS)
+        if idle == patience:
+            break
     raking.rake([margin.shares() for margin in rounds.margins], LAST_SWEEPS)
+    return pairs
 
 
 class PoolCounts:

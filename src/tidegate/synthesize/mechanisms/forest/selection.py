@@ -7,7 +7,7 @@ by 1, another rises by 1; the model and the noise are public by then).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -15,8 +15,10 @@ from itertools import combinations
 import numpy as np
 
 from tidegate.arrays import Floats, Ints
+from tidegate.synthesize.facts import Column
 from tidegate.synthesize.mechanisms.forest._kernels import coarsen_table
-from tidegate.synthesize.mechanisms.forest.groups import Grouping, Groups
+from tidegate.synthesize.mechanisms.forest.groups import Grouping, Groups, group_cells
+from tidegate.synthesize.mechanisms.forest.margins import Margin
 
 NOISE_WEIGHT = 0.7  # share of the expected noise that a candidate's misfit must exceed
 HALVES = 2  # scores are counted in halves
@@ -96,6 +98,37 @@ class Candidates:
         return indexes
 
 
+def prepare_candidates(
+    margins: Sequence[Margin],
+    sizes: Sequence[int],
+    most_groups: int,
+    count: Callable[[Sequence[Column]], Tables],
+    *,
+    without: Iterable[int] = (),
+    known: Iterable[int] = (),
+) -> tuple[Candidates, Private]:
+    """Return the candidates, and the rows' counts on them. The margins choose groups, and the groups give candidates.
+
+    `count` counts all pairs of columns, once, on the finest cells that a candidate needs. Columns in `without` are in no pair,
+    columns in `known` in no pair with each other.
+    """
+    absent = set(without)
+    cells = [1 if n in absent else margin.column.cells for n, margin in enumerate(margins)]
+    offers = offer_groupings(cells, sizes, most_groups)
+    related = set(known)
+    offers = {pair: counts for pair, counts in offers.items() if not related.issuperset(pair)}
+    counts_by_column: list[set[int]] = [set() for _ in margins]
+    for (i, j), counts in offers.items():
+        counts_by_column[i] |= {a for a, _ in counts}
+        counts_by_column[j] |= {b for _, b in counts}
+    groups = [
+        group_cells(margin.column, margin.shares(), sorted(counts))
+        for margin, counts in zip(margins, counts_by_column, strict=True)
+    ]
+    candidates = Candidates(groups, offers)
+    return candidates, Private(candidates, lambda: count([group.coarse for group in groups]))
+
+
 class Private:
     """The rows' counts on every candidate, requested once, when the first of them is needed."""
 
@@ -124,7 +157,6 @@ class Private:
         return np.add.reduceat(np.abs(self.counts - np.clip(model, 0, LARGEST_PENALTY)), self._candidates.offsets[:-1])
 
 
-def penalties(cells: Ints, losses: Floats, *, reach: int) -> Ints:
+def penalties(cells: Ints, mean_noise: Floats) -> Ints:
     """Return the expected noise of counting, in halves of a row: integers that do not depend on the data."""
-    noise = HALVES * NOISE_WEIGHT * reach * cells / np.maximum(losses, 1e-300)
-    return np.minimum(np.rint(noise), LARGEST_PENALTY).astype(np.int64)
+    return np.minimum(np.rint(NOISE_WEIGHT * cells * mean_noise), LARGEST_PENALTY).astype(np.int64)

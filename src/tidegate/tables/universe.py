@@ -1,0 +1,350 @@
+"""Expressions evaluated over the public universe of their columns, once, instead of over rows.
+
+The universe of several columns is the product of their values, each with one more row for missing. An expression gives every
+combination a value; what an engine then needs is a table from codes to cells, numbers, or true and false. Errors of an
+expression are public, because no row takes part.
+
+Guarantee:
+    The code of a combination depends on one row alone, so a function of it does too: replacing a row replaces one value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from fractions import Fraction
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from tidegate.errors import Unsupported
+from tidegate.policy import Attribute, Numeric, Policy
+from tidegate.tables.expressions import column_name, columns_of, names_in, parse_expression, runnable, write
+from tidegate.tables.mappings import DROPPED, Grouping, Ints, Mapped, Measured
+from tidegate.tables.scratch import ScratchFailed, scratch
+
+MOST_COMBINATIONS = 2**21
+MOST_SHOWN = 80  # characters of an expression in a message
+STEPS = 2**20  # of a number without a grid of its own
+FALSE, TRUE, UNKNOWN = 0, 1, 2
+UNIVERSE = "universe"
+
+
+class _Cache:
+    """The latest results, by policy and text."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._turn = most, Lock()
+        self._content: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, make: Any) -> Any:
+        with self._turn:
+            if key in self._content:
+                self._content.move_to_end(key)
+                return self._content[key]
+        value = make()
+        with self._turn:
+            self._content[key] = value
+            while len(self._content) > self._most:
+                self._content.popitem(last=False)
+        return value
+
+
+_groupings, _measures, _truths, _values = _Cache(500), _Cache(500), _Cache(500), _Cache(20)
+
+
+def _version(policy: Policy) -> tuple[str, ...]:
+    return (policy.fingerprint, *sorted({reference.digest for reference in policy.references.values()}))
+
+
+def grouping_of(policy: Policy, name: str) -> Attribute:
+    """Return the cells of a column or of an expression."""
+    if name in policy.attributes:
+        return policy.countable(name)
+    return _groupings.get((_version(policy), name), lambda: _grouping(policy, name))  # type: ignore[no-any-return]
+
+
+def measured_of(policy: Policy, name: str) -> Attribute:
+    """Return the numbers of a column or of an expression."""
+    if name in policy.attributes:
+        return policy.countable(name)
+    return _measures.get((_version(policy), name), lambda: _measured(policy, name))  # type: ignore[no-any-return]
+
+
+def truth_of(policy: Policy, text: str) -> Mapped:
+    """Return where a condition is TRUE, FALSE and UNKNOWN."""
+    return _truths.get((_version(policy), text), lambda: _truth(policy, text))  # type: ignore[no-any-return]
+
+
+def base_columns(policy: Policy, name: str) -> list[str]:
+    """Return the policy's columns behind a column or an expression; a reference column follows from its foreign key."""
+    named = names_in(policy, name)
+    return [policy.references[name].foreign if name in policy.references else name for name in named]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
+
+
+def tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:
+    """Return the columns of an expression, their sizes with missing, and its value for every combination."""
+    return _values.get((_version(policy), text), lambda: _tabulate(policy, text))  # type: ignore[no-any-return]
+
+
+def _tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:
+    node = parse_expression(text)
+    named = columns_of(node)
+    references = {name: policy.references[name] for name in named if name in policy.references}
+    names = list(dict.fromkeys(references[name].foreign if name in references else name for name in named))
+    attributes = [_universe_of(policy, name) for name in names]
+    sizes = tuple(attribute.size + 1 for attribute in attributes)
+    if math.prod(sizes) > MOST_COMBINATIONS:
+        raise Unsupported(
+            f"{_short(text)} combines {' x '.join(f'{size - 1:,}' for size in sizes)} values, which is too many for one expression.",
+            "Add up sums instead (SUM(x) + SUM(y)), join conditions by AND, or declare a coarser grid in the policy.",
+        )
+    codes, repeat = {}, 1
+    for index in range(len(names) - 1, -1, -1):
+        codes[names[index]] = np.tile(np.repeat(np.arange(sizes[index]), repeat), math.prod(sizes[:index]))
+        repeat *= sizes[index]
+    columns = {}
+    for index, name in enumerate(named):
+        if name in references:
+            columns[f"c{index}"] = _referred(references[name]).take(pa.array(codes[references[name].foreign]))
+        else:
+            columns[f"c{index}"] = values_of(policy.attribute(name)).take(pa.array(codes[name]))
+    universe = pa.table(columns) if columns else pa.table({"c": [0]})
+    numbers = {name: index for index, name in enumerate(named)}
+    written = write(runnable(node).transform(lambda part: _numbered(part, numbers)))
+    values = None
+    with suppress(ScratchFailed):
+        values = scratch().run(f"SELECT {written} AS value FROM {UNIVERSE}", {UNIVERSE: universe})["value"]  # noqa: S608
+    if values is None:
+        raise Unsupported(
+            f"{text[:80]} cannot be computed on the values that the policy lists.",
+            "Check the types: text is written 'north', dates DATE '2024-12-31', and patterns must be complete.",
+        )
+    return tuple(names), sizes, values.combine_chunks()
+
+
+def _referred(reference: Any) -> pa.Array:
+    """Return the values of a reference column in the order of the foreign key's codes, then a missing one."""
+    missing = reference.attribute.size
+    codes = [missing if code is None else code for code in reference.codes]
+    return values_of(reference.attribute).take(pa.array([*codes, missing]))
+
+
+def _numbered(node: Any, numbers: dict[str, int]) -> Any:
+    return exp.column(f"c{numbers[column_name(node)]}") if isinstance(node, exp.Column) else node
+
+
+def _universe_of(policy: Policy, name: str) -> Attribute:
+    attribute = policy.attribute(name)
+    if not attribute.countable or attribute.kind in ("text", "items", "key"):
+        raise Unsupported(
+            f'"{name}" {attribute.describe() if attribute.kind == "key" else "has no listed values"}, so it cannot be part of a condition or an expression.',
+            f'COUNT("{name}") and "{name}" IS NULL are possible.'
+            if attribute.kind == "text"
+            else "COUNT(DISTINCT ...) is possible for a key."
+            if attribute.kind == "key"
+            else "Use another column.",
+        )
+    if attribute.size >= MOST_COMBINATIONS:
+        raise Unsupported(
+            f'"{name}" has {attribute.size:,} values, too many for an expression.',
+            "Compare the column itself with a number, or declare a coarser step.",
+        )
+    return attribute
+
+
+def values_of(attribute: Attribute) -> pa.Array:
+    """Return the values of a column in the order of its codes, then a missing one."""
+    labels = attribute.labels()
+    if (
+        isinstance(attribute, Numeric)
+        and labels
+        and isinstance(labels[0], int | float | Fraction)
+        and not isinstance(labels[0], bool)
+    ):
+        if (
+            attribute.low.denominator == attribute.width.denominator == 1
+            and max(abs(attribute.low), abs(attribute.high)) < 2**62
+        ):
+            low, width = int(attribute.low), int(attribute.width)
+            return pa.array([*range(low, low + width * attribute.size, width), None], pa.int64())
+        digits = _decimals(attribute)
+        if digits is None:
+            return pa.array([*(float(attribute.value(code)) for code in range(attribute.size)), None], pa.float64())
+        from decimal import Decimal, localcontext
+
+        with localcontext(prec=60):
+            scaled = [int(attribute.value(code) * 10**digits) for code in range(attribute.size)]
+            return pa.array([*(Decimal(number).scaleb(-digits) for number in scaled), None], pa.decimal128(18, digits))
+    kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
+    return pa.array([*labels, None], kinds.get(type(labels[0]))) if labels else pa.nulls(1)
+
+
+def _decimals(attribute: Numeric) -> int | None:
+    """Return the decimals of a grid; None if they do not end or are too many."""
+    for digits in range(10):
+        if all((end * 10**digits).denominator == 1 for end in (attribute.low, attribute.width)):
+            return digits if max(abs(attribute.low), abs(attribute.high)) * 10**digits < 10**17 else None
+    return None
+
+
+def _reachable(policy: Policy, names: Sequence[str], sizes: Sequence[int], *, with_dropped: bool) -> NDArray[np.bool_]:
+    """Return the combinations that a row can have; without those whose missing value is dropped, if so requested."""
+    reachable = np.ones(tuple(sizes), np.bool_)
+    for axis, name in enumerate(names):
+        missing = getattr(policy.attribute(name), "missing", "dropped")
+        if missing == "lowest" or (missing == "dropped" and not with_dropped):
+            index: list[Any] = [slice(None)] * len(sizes)
+            index[axis] = -1
+            reachable[tuple(index)] = False
+    return reachable.reshape(-1)
+
+
+def _grouping(policy: Policy, text: str) -> Grouping:
+    names, sizes, values = tabulate(policy, text)
+    if not names:
+        raise Unsupported(
+            f"{text[:60]} is a constant, so it groups nothing.", "Group by a column or an expression of one."
+        )
+    encoded = values.dictionary_encode() if not pa.types.is_null(values.type) else None
+    if encoded is None:
+        raise Unsupported(f"{text[:60]} has no value.", "Group by another expression.")
+    codes = np.asarray(encoded.indices.fill_null(DROPPED).to_numpy(zero_copy_only=False), np.int64)
+    labels = encoded.dictionary.to_pylist()
+    if len(labels) and isinstance(labels[0], list | dict | bytes):
+        raise Unsupported(f"{text[:60]} is not a single value.", "Group by a number, text, date or true/false.")
+    present = np.unique(codes[_reachable(policy, names, sizes, with_dropped=True)])
+    order = sorted((code for code in present.tolist() if code >= 0), key=lambda code: _sort_key(labels[code]))
+    cell = np.full(len(labels) + 1, DROPPED, np.int64)
+    cell[order] = np.arange(len(order))
+    shown = [labels[code] for code in order]
+    if (codes[_reachable(policy, names, sizes, with_dropped=False)] == DROPPED).any():
+        cell[DROPPED] = len(shown)
+        shown.append(None)
+    return Grouping(text, Mapped(names, sizes, cell[codes]), tuple(shown), values.type)
+
+
+def _sort_key(label: Any) -> Any:
+    return (1, 0.0) if isinstance(label, float) and math.isnan(label) else (0, label)
+
+
+def _measured(policy: Policy, text: str) -> Measured:
+    names, sizes, values = tabulate(policy, text)
+    kind = values.type
+    if not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_boolean(kind)
+    ):
+        what = "is text or a date" if not pa.types.is_null(kind) else "has no value"
+        raise Unsupported(
+            f"{_short(text)} {what}: it can be counted, not added up or ranked.",
+            "Use COUNT(*) with GROUP BY, or a number.",
+        )
+    numbers = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    there = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_) & _reachable(
+        policy, names, sizes, with_dropped=True
+    )
+    if not there.any() or not np.isfinite(numbers[there]).all():
+        raise Unsupported(
+            f"{_short(text)} is not bounded: on a value that the policy lists it is infinite or not a number.",
+            "Avoid division by 0 (NULLIF(x, 0)), and logarithms of 0 (LN(x + 1)).",
+        )
+    always = not (_reachable(policy, names, sizes, with_dropped=True) & ~there).any()
+    missing = "lowest" if always else "dropped"
+    affine = _affine(policy, names, numbers) if len(names) == 1 and not there[-1] else None
+    if affine is not None:
+        low, high, step, sign = affine
+        codes = np.arange(sizes[0], dtype=np.int64)
+        codes = np.where(codes < sizes[0] - 1, codes if sign > 0 else sizes[0] - 2 - codes, DROPPED)
+        return Measured(text, Mapped(names, sizes, codes), low, high, step, sign, missing=missing)
+    low_value, high_value = float(numbers[there].min()), float(numbers[there].max())
+    exact = bool((numbers[there] == np.round(numbers[there])).all()) and high_value - low_value <= STEPS
+    step = Fraction(1) if exact else _round_step((high_value - low_value) / STEPS)
+    low = math.floor(Fraction(low_value) / step) * step
+    codes = np.where(there, np.round((np.where(there, numbers, 0.0) - float(low)) / float(step)), DROPPED).astype(
+        np.int64
+    )
+    high = low + int(codes.max()) * step
+    return Measured(text, Mapped(names, sizes, codes), low, high, step, rounded=not exact, missing=missing)
+
+
+def _affine(
+    policy: Policy, names: Sequence[str], numbers: NDArray[np.float64]
+) -> tuple[Fraction, Fraction, Fraction, int] | None:
+    """Return the ends, the step and the order of an expression a x + b of one numeric column, and None for any other."""
+    attribute = policy.attribute(names[0])
+    values = numbers[:-1]
+    if not isinstance(attribute, Numeric) or len(values) < 2 or not np.isfinite(values).all():
+        return None
+    first, last = (Fraction(float(end)).limit_denominator(10**9) for end in (values[0], values[-1]))
+    slope = ((last - first) / (len(values) - 1)).limit_denominator(10**12)
+    line = float(first) + float(slope) * np.arange(len(values))
+    if not slope or np.abs(line - values).max() > 1e-9 * max(1e-300, float(abs(last - first))):
+        return None
+    low, high = sorted((first, first + slope * (len(values) - 1)))
+    return low, high, abs(slope), 1 if slope > 0 else -1
+
+
+def _round_step(width: float) -> Fraction:
+    """Return the smallest 1, 2 or 5 times a power of ten that is at least `width`."""
+    power = math.floor(math.log10(width)) if width > 0 else 0
+    for factor in (1, 2, 5, 10):
+        step = Fraction(factor) * Fraction(10) ** power
+        if step >= Fraction(width):
+            return step
+    raise ValueError("A step must be finite.")
+
+
+def _truth(policy: Policy, text: str) -> Mapped:
+    names, sizes, values = tabulate(policy, text)
+    if not pa.types.is_boolean(values.type) and not pa.types.is_null(values.type):
+        raise Unsupported(f"{text[:60]} is not a condition: it is neither true nor false.", "Compare it with a value.")
+    known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    is_true = np.asarray(values.cast(pa.bool_()).fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    mapped = Mapped(names, sizes, np.where(known, is_true.astype(np.int64), UNKNOWN).astype(np.int64))
+    mapped.check_listed(text)
+    return mapped
+
+
+def cells_where(policy: Policy, name: str, texts: Sequence[str], count: int) -> NDArray[np.bool_]:
+    """Return which cells of a grouping can have rows under conditions on the grouping's own columns."""
+    allowed = np.ones(count, np.bool_)
+    attribute = grouping_of(policy, name)
+    mapped = attribute.mapped if isinstance(attribute, Grouping) else _identity(policy, name, attribute)
+    combinations = np.ones(mapped.sizes, np.bool_)
+    for text in texts:
+        if set(base_columns(policy, text)) <= set(mapped.columns):
+            truth = truth_of(policy, text)
+            if truth.columns:
+                combinations &= _spread(truth, mapped) == TRUE
+    cells = mapped.codes[combinations.reshape(-1)]
+    if combinations.all():
+        return allowed
+    present = np.zeros(count, np.bool_)
+    present[np.unique(cells[(cells >= 0) & (cells < count)])] = True
+    return present
+
+
+def _identity(policy: Policy, name: str, attribute: Attribute) -> Mapped:
+    """Return the codes of a column as a mapping onto themselves."""
+    return Mapped((name,), (attribute.size + 1,), np.arange(attribute.size + 1))
+
+
+def _spread(truth: Mapped, onto: Mapped) -> Ints:
+    """Return a mapping over some columns of another one, in its shape."""
+    order = sorted(range(len(truth.columns)), key=lambda index: onto.columns.index(truth.columns[index]))
+    grid = np.transpose(truth.codes.reshape(truth.sizes), order)
+    shape = [size if name in truth.columns else 1 for name, size in zip(onto.columns, onto.sizes, strict=True)]
+    return np.broadcast_to(grid.reshape(shape), onto.sizes)

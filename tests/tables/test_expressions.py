@@ -1,0 +1,149 @@
+"""SQL expressions on every engine: the same integers as a twin in Python that evaluates each row by itself."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pytest
+from reference.tables import code_of, counted_rows
+from tables.conftest import ATTRIBUTES, POLICIES, SCHEMA, arrow, rows
+
+from tidegate.answer import Query, count, distinct, persons, sum
+from tidegate.answer.mechanisms import mechanism_for
+from tidegate.policy import Numeric, Policy
+from tidegate.tables import Table, open_table
+
+Values = dict[str, Any]
+
+
+def values_of(row: Values) -> Values:
+    """Return the values of a row on the public grids; None for missing ones."""
+    values = {}
+    for name, attribute in ATTRIBUTES.items():
+        if attribute.kind == "key":
+            values[name] = row[name]
+            continue
+        code: Any = code_of(row[name], attribute)
+        known = code is not None and 0 <= code < attribute.size
+        label = attribute.label(code) if known else None
+        values[name] = float(label) if isinstance(attribute, Numeric) and label is not None else label
+    return values
+
+
+def decade(v: Values) -> Any:
+    return None if v["age"] is None else v["age"] // 10 * 10
+
+
+def even_town(v: Values) -> Any:
+    return v["town"] if v["age"] is not None and v["age"] % 2 == 0 else None
+
+
+GROUPED: dict[str, Callable[[Values], Any]] = {
+    "age // 10 * 10": decade,
+    "CASE WHEN age % 2 = 0 THEN town END": even_town,
+    "COALESCE(town, 'nowhere')": lambda v: v["town"] or "nowhere",
+    "pay > 0": lambda v: None if v["pay"] is None else v["pay"] > 0,
+}
+CONDITIONS: dict[str, Callable[[Values], Any]] = {
+    "UPPER(town) LIKE '%B%'": lambda v: v["town"] is not None and "B" in v["town"].upper(),
+    "age % 2 = 0": lambda v: v["age"] is not None and v["age"] % 2 == 0,
+    "age + 10 * sex > 50 OR town IS NULL": lambda v: (
+        (v["age"] is not None and v["sex"] is not None and v["age"] + 10 * v["sex"] > 50) or v["town"] is None
+    ),
+    "NOT member": lambda v: v["member"] is False,
+}
+SUMMED: dict[str, Callable[[Values], Any]] = {
+    "2 * pay + 1": lambda v: None if v["pay"] is None else 2 * v["pay"] + 1,
+    "7 - age": lambda v: None if v["age"] is None else 7 - v["age"],
+    "age * sex": lambda v: None if v["age"] is None or v["sex"] is None else v["age"] * v["sex"],
+    "CASE WHEN town = 'Aby' THEN age ELSE 1 END": lambda v: v["age"] if v["town"] == "Aby" else 1,
+}
+
+
+@pytest.fixture
+def on_any_engine(
+    request: pytest.FixtureRequest, engine_name: str, parquet: Path, tmp_path: Path
+) -> Callable[[Policy], Table]:
+    if engine_name == "sqlite":
+        connection = ibis.sqlite.connect(tmp_path / "people.sqlite")
+        connection.create_table("people", arrow(rows()))
+        return lambda policy: open_table(policy, connection.table("people"))
+    if engine_name == "postgres":
+        url = request.getfixturevalue("people_in_postgres")
+        return lambda policy: open_table(policy, url)
+    if engine_name == "spark":
+        request.getfixturevalue("spark")
+        return lambda policy: open_table(policy, f"spark://local[2]?parquet={parquet}")
+    return lambda policy: open_table(policy, parquet)
+
+
+@pytest.fixture(params=["duckdb", "postgres", "sqlite", pytest.param("spark", marks=pytest.mark.spark)])
+def engine_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(POLICIES))
+def policy(request: pytest.FixtureRequest) -> Policy:
+    return POLICIES[request.param]
+
+
+def counted(policy: Policy) -> list[Values]:
+    """Return the rows that count, by the twin: at most k of each person."""
+    return [values_of(row) for row in counted_rows(rows(), policy)]
+
+
+def cells(query: Query, table: Table) -> dict[Any, int]:
+    from tidegate.answer.mechanisms.mechanism import axes_of
+
+    numbers = mechanism_for(query).exact(query, table).numbers[0]
+    labels = axes_of(query, table.policy)[0].labels()
+    return {label: int(number) for label, number in zip(labels, numbers, strict=True) if number}
+
+
+def test_groups_and_conditions_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
+    table, twin = on_any_engine(policy), counted(policy)
+    for text, evaluate in GROUPED.items():
+        expected = Counter(evaluate(values) for values in twin)
+        numbers = cells(count().by(text), table)
+        dropped = set(expected) - set(numbers)
+        assert {label: n for label, n in expected.items() if label not in dropped} == numbers
+        assert dropped <= {None}
+    for text, holds in CONDITIONS.items():
+        query = count().where(text)
+        expected_count = len([values for values in twin if holds(values)])
+        assert int(mechanism_for(query).exact(query, table).numbers[0]) == expected_count, text
+
+
+def test_sums_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
+    table, twin = on_any_engine(policy), counted(policy)
+    for text, evaluate in SUMMED.items():
+        query = sum(text)
+        terms = [value for values in twin if (value := evaluate(values)) is not None]
+        event = mechanism_for(query).event(query, policy, epsilon=1)  # type: ignore[arg-type]
+        exact = mechanism_for(query).exact(query, table).numbers[0]
+        stored = {"moments": [None, exact.tolist() if hasattr(exact, "tolist") else int(exact), None]}
+        read = mechanism_for(query).read(query, policy, event, stored, confidence=0.95)
+        assert math.isclose(float(read.noisy), math.fsum(terms), rel_tol=1e-9, abs_tol=1e-6), text
+
+
+def test_distinct_values_and_persons_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
+    table, twin = on_any_engine(policy), counted(policy)
+    query = distinct("age // 5").by("town")
+    pairs = {(v["town"], v["age"] // 5) for v in twin if v["age"] is not None}
+    assert cells(query, table) == dict(Counter(town for town, _ in pairs))
+    if policy is POLICIES["each person"]:
+        by_town = persons().where("age % 2 = 0").by("CASE WHEN age % 2 = 0 THEN town END")
+        members = {(v["person"], even_town(v)) for v in twin if v["age"] is not None and v["age"] % 2 == 0}
+        expected = Counter(town for _, town in members)
+        assert cells(by_town, table) == {label: n for label, n in expected.items() if label in cells(by_town, table)}
+        everyone = {row["person"] for row in rows() if row["person"] is not None}
+        assert int(mechanism_for(persons()).exact(persons(), table).numbers[0]) == len(everyone)
+
+
+def test_columns_are_those_of_the_engines() -> None:
+    assert set(SCHEMA.names) == set(ATTRIBUTES)
