@@ -16,16 +16,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.browser import launch_browser
 from support.databases import create_database
-from support.shortcuts import remembered_migrations, shared_certificates  # noqa: F401  fixtures of every test
+from support.shortcuts import (  # noqa: F401  fixtures of every test
+    fixed_randomness,
+    remembered_migrations,
+    shared_certificates,
+)
 
 settings.register_profile("tidegate", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fresh", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else "tidegate")
 
+os.environ["TIDEGATE_REGISTRY"] = ""  # tests and their child processes know no sources of other ledgers
 
 BY_FILE = ("console", "docs", "service", "session", "web")  # their files share expensive fixtures
 BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
-    "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "parametric", "scores", "reproduce",
+    "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "baselines", "reproduce",
 )  # fmt: skip
 
 

@@ -1,18 +1,24 @@
-"""One-time work that tests repeat hundreds of times: migrations of a new ledger, the certificates of a client.
+"""What every test shares: one-time work (migrations of a new ledger, certificates of a client) and a fixed randomness.
 
 The tests of the ledger itself (`tests/ledger`) and all child processes run the migrations each time.
 """
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import httpx._transports.default as transports
+import numpy as np
 import pytest
 
 from tidegate.ledger import store
+from tidegate.noise import SecureBits
+from tidegate.operators.exact_draws import SystemBytes
 
 MIGRATE = store._migrate
 
@@ -61,3 +67,22 @@ def shared_certificates() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transports, "create_ssl_context", cache(transports.create_ssl_context))
         yield
+
+
+@pytest.fixture(autouse=True)
+def fixed_randomness(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the system's randomness by a stream of the test's name, so that a sampled test has one result in every run.
+
+    `make claims` (`TIDEGATE_SEED=fresh`) and child processes use the system's own.
+    """
+    if os.environ.get("TIDEGATE_SEED") == "fresh":
+        return
+    calls = itertools.count()
+
+    def draw(_source: Any, count: int) -> bytes:
+        return hashlib.shake_256(f"{request.path.name}/{request.node.name}/{next(calls)}".encode()).digest(count)
+
+    monkeypatch.setattr(SystemBytes, "take", draw)
+    monkeypatch.setattr(
+        SecureBits, "words", lambda source, count: np.frombuffer(draw(source, 8 * count), "<u8").astype(np.uint64)
+    )
