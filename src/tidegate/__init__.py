@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         EachRow,
         Follows,
         Grid,
+        Hiding,
         Identification,
         Integer,
         Items,
@@ -79,7 +80,9 @@ if TYPE_CHECKING:
     from tidegate.synthesize.files import load_model
     from tidegate.synthesize.result import SyntheticTables
 
-_POLICY = "Boolean Category Concealment Dataset Date Decimal EachPerson EachRow Follows Grid Identification Integer"
+_POLICY = (
+    "Boolean Category Concealment Dataset Date Decimal EachPerson EachRow Follows Grid Hiding Identification Integer"
+)
 _POLICY += " Items Key Loss Order Policy Profile Shape Shapes Text Time Timestamp"
 _ANSWER = "Answer Answers Preview Query count distinct histogram max mean median min persons quantile regression std sum variance"
 _WHERE = {
@@ -109,6 +112,7 @@ __all__ = [
     "EachRow",
     "Follows",
     "Grid",
+    "Hiding",
     "Identification",
     "Integer",
     "Items",

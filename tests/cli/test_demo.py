@@ -82,7 +82,7 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
     taken = socket.create_server(("127.0.0.1", 0))
     with taken, run_demo(tmp_path, "--port", str(taken.getsockname()[1])) as (started, process):
         assert started["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
-        assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 3}
+        assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 4}
         for role, name in ROLES.items():
             result = sign_in(started, role)
             assert (result.status_code, result.json()["role"], result.json()["name"]) == (200, role, name)
@@ -96,10 +96,10 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
 @pytest.mark.long
 def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path) -> None:
     demo.write(tmp_path)
-    assert len(list(history.write(tmp_path))) == 3
+    assert len(list(history.write(tmp_path))) == 4
     assert list(history.write(tmp_path)) == [], "each query runs once"
     before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
-    assert len(files) == 5
+    assert len(files) == 7
     with run_demo(tmp_path, "--port", "0") as (first, process):
         assert first["history_to_come"] == []
         process.send_signal(signal.SIGTERM)
@@ -116,9 +116,10 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
     assert "tg_" not in (tmp_path / "service.log").read_text(), "no token is in the log"
 
 
+@pytest.mark.long  # the tour of `demo --no-serve`, which other tests use, writes the same history
 def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Path) -> None:
     with run_demo(tmp_path, "--port", "0") as (started, process):
-        assert started["history_to_come"] == ["people", "shop", "soldiers"]
+        assert started["history_to_come"] == ["people", "shop", "barracks", "soldiers"]
         wait_for_history(tmp_path)
         owner, ana, sven = ({"Authorization": f"Bearer {started['sign_in'][role]['token']}"} for role in ROLES)
         with httpx.Client(base_url=started["address"], timeout=PATIENCE) as client:
@@ -132,6 +133,10 @@ def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Pa
             key = {"key": demo.soldiers.WAITS}
             stands = client.post("/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
             assert stands["outcome"] == "deferred"
+            desk = client.get("/data/barracks/desks/headquarters", headers=owner).json()
+            released = sum(desk["out_in_all"].values())
+            assert (desk["open"], released + desk["withheld"]) == (True, history.REQUESTS)
+            assert 0.3 < desk["selections"][0]["share"] < 0.5, "38.8% on average; the samples differ between runs"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
     entries(tmp_path)
@@ -140,7 +145,14 @@ def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Pa
 def test_samples_are_written_once_and_replace_nothing(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text("mine")
     written = demo.write(tmp_path)
-    assert sorted(written) == ["people.csv", "shop.toml", "soldiers.csv", "soldiers.toml"]
+    assert sorted(written) == [
+        "barracks.csv",
+        "barracks.toml",
+        "people.csv",
+        "shop.toml",
+        "soldiers.csv",
+        "soldiers.toml",
+    ]
     assert (tmp_path / "people.toml").read_text() == "mine"
     first = (tmp_path / "people.csv").read_bytes()
     assert demo.write(tmp_path) == []
@@ -153,7 +165,7 @@ def test_sample_tables_match_their_policies(tmp_path: Path) -> None:
     from tidegate.policy import Category, Integer
 
     demo.write(tmp_path)
-    for name in ("people", "soldiers"):
+    for name in ("people", "barracks", "soldiers"):
         session = tg.open(tmp_path / f"{name}.toml")
         with (tmp_path / f"{name}.csv").open() as file:
             rows = list(csv.DictReader(file))
@@ -168,6 +180,13 @@ def test_sample_tables_match_their_policies(tmp_path: Path) -> None:
                 assert len(values) == len(rows), "a key names one row"
     at = [sum(row["location"] == location for row in rows) for location in LOCATIONS]
     assert at == [sum(column) for column in zip(*COUNTS, strict=True)]
+    cells = [
+        sorted(
+            (row["age"], row["location"]) for row in csv.DictReader((tmp_path / f"{name}.csv").read_text().splitlines())
+        )
+        for name in ("soldiers", "barracks")
+    ]
+    assert cells[0] == cells[1], "the same soldiers under other names"
     served = session.policy.concealments["headquarters"]
     assert (served.baseline, served.shares) == (
         policy().concealments["headquarters"].baseline,

@@ -97,6 +97,15 @@ def test_records_are_released_until_one_waits(demo: Console, sign_in: SignIn) ->
     save_screenshot(tab, "release", "#exposure")
 
 
+def test_desk_of_a_hiding_promise_compares_both_kinds_of_promises(demo: Console, sign_in: SignIn) -> None:
+    tab = sign_in(demo, OWNER, "/console/data/barracks/desks/headquarters", viewport={"width": 1100, "height": 900})
+    tab.locator("#selections tbody tr").nth(4).wait_for()
+    tab.get_by_role("button", name="Compare").click()
+    tab.locator("#observers tbody tr").nth(3).wait_for(timeout=120_000)
+    assert "all observers could be guessing" in tab.locator("#observers tbody tr").nth(3).inner_text()
+    save_screenshot(tab, "hiding", "#observing")
+
+
 def test_respondent_sees_the_status_of_their_request(demo: Console, sign_in: SignIn) -> None:
     tab = sign_in(demo, RESPONDENT, viewport={"width": 420, "height": 800})
     tab.get_by_label("Your name").fill(soldiers.WAITS)

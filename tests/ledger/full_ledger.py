@@ -1,4 +1,4 @@
-"""A ledger with rows in every table: answers, a release desk with all states of a request, a collection, a service."""
+"""A ledger with rows in every table: answers, release desks with all states of a request, a collection, a service."""
 
 from __future__ import annotations
 
@@ -39,6 +39,10 @@ def write_everything(url: str, folder: Path) -> None:
         )
         Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
         Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
+    hidden = soldiers.hiding_policy(among=2, name="barracks")
+    with tg.open(hidden, table=SOLDIERS, ledger=url) as session:
+        session.open_release(sensitive=["L2"])
+        session.release().request_many(names[:40], user="ann")
     shoppers = policy_of()
     shop = Policy(tg.Dataset("shop"), shoppers.attributes, collections=shoppers.collections)
     with tg.open(shop, ledger=url) as session:

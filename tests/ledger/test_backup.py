@@ -50,7 +50,7 @@ def test_backup_contains_every_row_and_is_private(ledger_url: str, tmp_path: Pat
     copied = backup(ledger, tmp_path / "b.ledger")
     copy = Ledger(str(tmp_path / "b.ledger"), read_only=True)
     assert rows(copy) == rows(ledger)
-    assert (copied.head, copied.entries) == (ledger.head(), 18)
+    assert (copied.head, copied.entries) == (ledger.head(), 22)
     assert copied.size == (tmp_path / "b.ledger").stat().st_size
     assert stat.S_IMODE((tmp_path / "b.ledger").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -210,14 +210,15 @@ def test_partial_file_is_restored_only_with_its_newest_head(tmp_path: Path) -> N
     assert restore(partial, str(path), head=head).head == head
 
 
-def test_killed_restore_leaves_the_old_ledger_or_the_new_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [range(0, 6, 2), pytest.param(range(6), marks=pytest.mark.long)], ids=["3", "6"])
+def test_killed_restore_leaves_the_old_ledger_or_the_new_one(tmp_path: Path, kills: range) -> None:
     code = "import sys\nfrom tidegate.ledger import restore\nprint('go', flush=True)\nrestore(sys.argv[1], sys.argv[2], write_off=True)"
     path = tmp_path / "a.ledger"
     ledger = open_ledger(str(path))
     backup(ledger, tmp_path / "b.ledger")
     charge(ledger, POLICY, "more", "0.2", who="ann")
     ledger.close()
-    for number in range(6):
+    for number in kills:
         words = [sys.executable, "-c", code, str(tmp_path / "b.ledger"), str(path)]
         process = subprocess.Popen(words, env=_environment(), stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

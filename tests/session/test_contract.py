@@ -76,7 +76,7 @@ SESSION: dict[str, list[Callable[[DataSession], Any]]] = {
         ),
     ],
 }
-OWN = {"policy", "account", "release", "collect", "close"}  # compared in tests of their own, below
+OWN = {"policy", "account", "release", "open_release", "collect", "close"}  # compared in tests of their own, below
 SURVEY: dict[str, list[Callable[[CollectionSurvey], Any]]] = {
     "reports": [lambda survey: survey.reports],
     "waiting": [lambda survey: survey.waiting],

@@ -14,6 +14,7 @@ from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.exact import say
 from tidegate.policy import Date, EachPerson, Numeric, Policy, Time, Timestamp
+from tidegate.policy.hiding import Hiding
 from tidegate.policy.joins import find_untested_join
 from tidegate.policy.row_source import describe_links
 from tidegate.policy.tables import public_columns
@@ -36,8 +37,17 @@ class Finding:
         return {"about": self.about, "says": self.says, "do": self.do, **marks}
 
 
-def explain(policy: Policy) -> list[Finding]:
-    """Return an explanation of every promise; problems are marked."""
+@dataclass(frozen=True)
+class OpenSelection:
+    """What is public about the open selection of a policy's hiding promises."""
+
+    share: Fraction
+    hidden: int
+    groups: int
+
+
+def explain(policy: Policy, selection: OpenSelection | None = None) -> list[Finding]:
+    """Return an explanation of every promise; problems are marked. `selection` is that of hiding promises, if it is open."""
     budget = budget_of(policy)
     findings = [Finding(policy.dataset.name, _describe_unit(policy))]
     findings += [Finding(name, sentence) for name, sentence in describe_links(policy).items()]
@@ -59,6 +69,8 @@ def explain(policy: Policy) -> list[Finding]:
             )
         )
     findings += [_desk(name, promise) for name, promise in policy.concealments.items()]
+    for name, hiding in policy.hidings.items():
+        findings += explain_hiding(name, hiding, groups=policy.cells(hiding.about), selection=selection)
     findings += _joined(policy)
     for name, collection in policy.collections.items():
         findings += [Finding(name, _collected(collection)), *_cut(name, collection)]
@@ -68,7 +80,7 @@ def explain(policy: Policy) -> list[Finding]:
                 "answers",
                 "No statistic can be answered, because the policy makes no promise for answers.",
                 "Add [promise.identification] or [promise.loss].",
-                problem=not (policy.concealments or policy.collections),
+                problem=not (policy.release_promises or policy.collections),
             )
         )
     elif not any(finding.problem for finding in findings):
@@ -229,6 +241,81 @@ def _concealed(promise: Any) -> str:
         f"Released records: {promise}. The columns {', '.join(promise.releases)} can be released. The tests detect any "
         "group whose released values drift from the baseline; they do not cover the order and timing of releases."
     )
+
+
+def explain_hiding(name: str, promise: Hiding, *, groups: int, selection: OpenSelection | None = None) -> list[Finding]:
+    """Return what a hiding promise says, in the words of a policy maker."""
+    about, values = " and ".join(promise.about), " and ".join(promise.reveals)
+    findings = [Finding(name, _hidden(promise, about, values, groups, selection))]
+    if promise.among == "all":
+        findings.append(
+            Finding(
+                "observers",
+                "An observer who knows the rule, all released records and all refusals cannot distinguish one group of "
+                f"{about} from another.",
+            )
+        )
+    else:
+        findings.append(
+            Finding(
+                "observers",
+                f"Of each hidden group of {about}, an observer believes with probability {say(100 * Fraction(1, promise.among))}% that it is "
+                "a sensitive one, if all groups seemed equally likely before.",
+            )
+        )
+    if promise.mix == "table":
+        findings.append(
+            Finding(
+                "mix",
+                f"That some group of {about} has unusual values of {values} can show, because the mix is taken from the table. "
+                "Declare the mix to hide that too.",
+            )
+        )
+    factor = (
+        promise.refusal_factor if promise.among == "all" else promise.refusal_factor * Fraction(1, promise.among - 1)
+    )
+    odds = "" if promise.among == "all" else f", to at most {say(factor)} to 1 for a hidden group"
+    findings.append(
+        Finding(
+            "refusals",
+            f"A refused person who knows their own {values} multiplies their odds on the group by at most "
+            f"{say(promise.refusal_factor)}{odds}.",
+        )
+    )
+    findings.append(
+        Finding(
+            "not covered",
+            f"Keys or names that indicate {values}, values finer than the bins, and what people know already. The number of "
+            f"records of each group is published.{_answers(promise, about, values)}",
+        )
+    )
+    return findings
+
+
+def _hidden(promise: Hiding, about: str, values: str, groups: int, selection: OpenSelection | None) -> str:
+    if selection is not None:
+        share = f"{say(100 * selection.share, 3)}% of the records leave"
+    elif isinstance(promise.mix, str):
+        share = "the percentage of records that leave is known once the selection is open"
+    else:
+        share = f"{say(100 * sum(promise.mix, Fraction(0)), 3)}% of each group leave"
+    if promise.among == "all":
+        return f"All {groups:,} groups of {about} release the same share of each value of {values}: {share}, the others never."
+    if selection is None:
+        return (
+            f"Sensitive groups of {about} hide among {promise.among} times as many, which release the same share of each value of "
+            f"{values}; the other groups leave in full: {share}."
+        )
+    rest = selection.groups - selection.hidden
+    return f"{selection.hidden:,} of {selection.groups:,} groups of {about} are held to one mix of {values}, {rest:,} leave in full: {share}."
+
+
+def _answers(promise: Hiding, about: str, values: str) -> str:
+    if promise.answers == "allowed":
+        return (
+            " Answers and synthetic tables that combine these columns are allowed, so the promise covers release alone."
+        )
+    return f" Answers and synthetic tables that combine {values} with {about} are refused."
 
 
 def _joined(policy: Policy) -> list[Finding]:

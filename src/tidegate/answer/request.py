@@ -9,6 +9,7 @@ from typing import Any, Literal
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain
 from tidegate.policy import EachPerson, Key, Moment, Numeric, Policy
+from tidegate.policy.hiding import refuse_combination
 from tidegate.policy.predicates import Predicate
 from tidegate.policy.row_source import read_row_source, rows_for
 from tidegate.tables.expressions import full_name, holds, names_in, rename_condition
@@ -114,7 +115,11 @@ class Query:
         return replace(named, table=str(rows_for(policy, columns)))
 
     def check(self, policy: Policy) -> None:
-        """Refuse unknown columns, and statistics that a column does not have."""
+        """Refuse unknown columns, statistics that a column does not have, and what a hiding promise covers."""
+        self._check_form(policy)
+        refuse_combination(policy.hidings, self.bases(policy) if policy.hidings else (), "The query")
+
+    def _check_form(self, policy: Policy) -> None:
         for name in self.groups:
             grouping_of(policy, name)
         if len(set(self.groups)) != len(self.groups):

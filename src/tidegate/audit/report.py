@@ -31,7 +31,7 @@ UNTRIED: dict[str, tuple[str, ...]] = {
         'Noise calibrated to runs of neighboring values (calibration = "tight" with a window above 1).',
     ),
     "release": (
-        "Observers who see requests and refusals, or know records from elsewhere.",
+        "Under concealment, observers who see requests and refusals; under either promise, observers who know records from elsewhere.",
         "Profiles of a sensitive group other than the one named in the finding.",
     ),
     "collect": ("Devices that do not belong to the person, and the form in a browser: the Python client is attacked.",),

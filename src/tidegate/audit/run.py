@@ -83,8 +83,8 @@ def audit(
 def plan(policy: Policy, *, ledger: str = "") -> list[Attack]:
     """Return the attacks that apply to a policy.
 
-    Answers and synthetic tables are attacked if identification or a loss is promised, releases if something is concealed,
-    reports if something is collected, and the ledger always.
+    Answers and synthetic tables are attacked if identification or a loss is promised, releases if something is concealed or
+    hidden, reports if something is collected, and the ledger always.
     """
     attacks = []
     if policy.identification or policy.loss:
@@ -96,6 +96,8 @@ def plan(policy: Policy, *, ledger: str = "") -> list[Attack]:
         ]
     if policy.concealments:
         attacks.append(Attack("release", "every moment tested again, and observers", 3, _released(ledger)))
+    if policy.hidings:
+        attacks.append(Attack("release", "quotas counted again, and observers", 3, _hidden(ledger)))
     attacks += [Attack("collect", f"reports of {name}", 2, _reports(name)) for name in policy.collections]
     attacks.append(Attack("ledger", "undetected changes", 0.7, _ledger(ledger)))
     if policy.identification or policy.loss:  # last: its steps are the longest and would delay the others
@@ -154,6 +156,15 @@ def _released(ledger: str) -> Callable[..., list[Finding]]:
         from tidegate.audit.releases.recheck import attack_release
 
         return attack_release(policy, address=ledger, **options)
+
+    return run
+
+
+def _hidden(ledger: str) -> Callable[..., list[Finding]]:
+    def run(policy: Policy, **options: Any) -> list[Finding]:
+        from tidegate.audit.releases.hiding import attack_hiding
+
+        return attack_hiding(policy, address=ledger, **options)
 
     return run
 

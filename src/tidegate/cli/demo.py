@@ -21,6 +21,7 @@ WRITE_HISTORY = "from tidegate.cli.output import guarded; from tidegate.demo.his
 HOST, PORT, PORTS_TRIED = "127.0.0.1", 8480, 100
 SHARE = "0.5"  # the analyst's budget share of each data set
 DAYS = 7
+DESKS = {"soldiers": "concealment", "barracks": "hiding"}  # the kind of release promise
 
 
 def demo(
@@ -98,6 +99,10 @@ def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str]
     for sign_in in sign_ins:
         say(f"  {sign_in.role:<10} {sign_in.name:<5} {sign_in.says}", f"    {sign_in.link(address)}")
     say(f"  {'public':<16} fills in the form of the shop", f"    {form}", "")
+    say("The same soldiers are released in two ways; the owner can compare both desks:")
+    for name, promise in DESKS.items():
+        say(f"  {promise:<12} {address}/console/data/{name}/desks/headquarters")
+    say("")
     say(
         f"These links are shown only once; the next run creates new ones. Data, policies, ledger and log are in {folder}"
     )

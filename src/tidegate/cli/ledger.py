@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from tidegate.cli.output import JSON, emit, say, working
-from tidegate.errors import LedgerBroken
+from tidegate.errors import LedgerBroken, Unsupported
 
 ledger = typer.Typer(help="Read, verify, export, back up and restore the ledger.", no_args_is_help=True)
 
@@ -62,11 +62,16 @@ def show(
 def check(
     where: str = WHERE,
     head: str = typer.Option("", "--head", help="A head noted earlier, to detect that entries were cut off."),
+    selection: bool = typer.Option(
+        False, "--selection", help="With a policy file: compute its hiding selections again from the key and the table."
+    ),
     json: bool = JSON,
 ) -> None:
     """Verify the hashes, the chain, the prices and the totals of all entries."""
     from tidegate.ledger import verify_export
 
+    if selection:
+        _verify_selection(where)
     with working("verifying"):
         exported = where.endswith(".jsonl")
         verdict = verify_export(Path(where), head=head) if exported else _open(where).verify(head=head)
@@ -81,6 +86,24 @@ def check(
         f"head {verdict.head}",
         "Note the head elsewhere. Later, --head detects that entries were cut off.",
     )
+
+
+def _verify_selection(where: str) -> None:
+    """Refuse a ledger whose hiding selections do not follow from the key and the table."""
+    if not where.endswith(".toml"):
+        raise Unsupported("`--selection` needs the policy file, because it reads the table.")
+    from tidegate.release.recomputation import recompute_selections
+    from tidegate.session import open_session
+
+    with working("computing the selections again"), open_session(where) as session:
+        problems = recompute_selections(session.policy, lambda: session.table, _open(where))
+    if problems:
+        raise LedgerBroken(
+            f"The selections do not follow from the key and the table: {problems[0]}"
+            + (f" ({len(problems):,} problems)" if problems[1:] else ""),
+            "If the table has changed since, verify with the state of that day. Otherwise keep this copy as evidence.",
+            problems=problems[:20],
+        )
 
 
 @ledger.command("export")

@@ -33,7 +33,7 @@ def check(
     from tidegate.policy import read_policy
 
     read = read_policy(policy)
-    findings = explain(read)
+    findings = explain(read, _open_selection(policy) if read.hidings else None)
     if read.dataset.source or not read.collections:  # a policy that only collects needs no table
         with working("opening the source"):
             source = _source(policy)
@@ -53,6 +53,28 @@ def check(
     if problems:
         raise typer.Exit(2)
     return None
+
+
+def _open_selection(path: Path) -> Any:
+    """Return what is public about the open selection of hiding promises; None if there is no ledger or it is not open."""
+    from tidegate.accounting.explain import OpenSelection
+    from tidegate.ledger import Ledger
+    from tidegate.session import open_session
+
+    address = open_session(path).ledger_address
+    if "://" not in address and not Path(address).exists():
+        return None
+    ledger = Ledger(address, read_only=True)
+    try:
+        from tidegate.release.hiding import read_selections
+
+        selections = read_selections(ledger, open_session(path).policy)
+    finally:
+        ledger.close()
+    if not selections:
+        return None
+    quotas = selections[0].quotas
+    return OpenSelection(quotas.share, len(quotas.hidden), len(quotas.sizes))
 
 
 def _check_data(path: Path, json: bool) -> None:
@@ -119,8 +141,9 @@ def _next_commands(path: Path, policy: Any) -> list[str]:
     commands = []
     if policy.identification or policy.loss:
         commands.append(first_command(path, policy))
+    commands += [f"tidegate release open {path}"] if policy.hidings else []
     commands += [
-        f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.concealments
+        f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.release_promises
     ]
     commands += [f"tidegate collect define {path} {name}" for name in policy.collections]
     return commands

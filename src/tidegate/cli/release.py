@@ -1,4 +1,4 @@
-"""release: request records, check or withdraw a request, list released records."""
+"""release: open a selection, request records, check or withdraw a request, list released records."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import getpass
 import io
 import math
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ import typer
 from tidegate.cli.output import JSON, counted, emit, plural, say, table, working, write_whole, writing
 from tidegate.errors import SourceMissing, SourceUnreadable, Unsupported
 
+OPEN = "open"  # in place of a policy file
+
 
 def release(
-    policy: Path = typer.Argument(help="A policy file."),
-    promise: str = typer.Argument("", help="The concealment promise (optional if the policy has only one)."),
+    policy: Path = typer.Argument(
+        help='A policy file. Or "open" and then a policy file: choose the records that its hiding promises release.'
+    ),
+    promise: str = typer.Argument("", help="The concealment or hiding promise (optional if the policy has only one)."),
     requests: Path | None = typer.Option(None, "--requests", help="A CSV file of keys to request, in this order."),
     key: list[str] = typer.Option([], "--key", help="Request the record of this key."),
     status: str = typer.Option("", "--status", help="Show the status of the request for this key."),
@@ -28,13 +33,24 @@ def release(
     plot: Path | None = typer.Option(
         None, "--plot", help="Write charts of exposure, proportions and distributions to this folder."
     ),
+    sensitive_file: Path | None = typer.Option(
+        None, "--sensitive-file", help="With open: a private file of the groups to hide, one per line."
+    ),
+    later: bool = typer.Option(
+        False, "--later", help="With open: choose among the records that were added since the last selection."
+    ),
     ledger: str = typer.Option("", "--ledger", help="A ledger other than the policy's: a path or postgresql://..."),
     json: bool = JSON,
 ) -> None:
-    """Request true records. Each record is released, or waits while it would reveal a group. An interrupted run can be
-    repeated: nothing is decided twice."""
+    """Request true records. Under a concealment promise each record is released, or waits while it would reveal a group.
+    Under a hiding promise it is released at once or never; the data holder first runs `tidegate release open POLICY`. An
+    interrupted run can be repeated: nothing is decided twice."""
     import tidegate as tg
 
+    if str(policy) == OPEN:
+        return _open(promise, sensitive_file, later=later, ledger=ledger, json=json)
+    if sensitive_file is not None or later:
+        raise Unsupported("`--sensitive-file` and `--later` belong to `tidegate release open POLICY`.")
     if sum((requests is not None or bool(key), bool(status), bool(withdraw))) > 1:
         raise Unsupported("Specify only one of `--requests` or `--key`, `--status`, or `--withdraw`.")
     with tg.open(policy, ledger=ledger) as session:
@@ -58,6 +74,50 @@ def release(
         emit(result) if json else _show(result, desk)
     if _is_refused(result):
         raise typer.Exit(2)
+    return None
+
+
+def _open(policy: str, sensitive_file: Path | None, *, later: bool, ledger: str, json: bool) -> None:
+    """Open the selection of the hiding promises of a policy."""
+    import tidegate as tg
+    from tidegate.accounting.explain import OpenSelection, explain_hiding
+    from tidegate.release.hiding import read_sensitive_groups
+
+    if not policy:
+        raise Unsupported("`tidegate release open` needs a policy file.", "tidegate release open POLICY.toml")
+    groups = None if sensitive_file is None else read_sensitive_groups(_read_text(sensitive_file))
+    with tg.open(policy, ledger=ledger) as session:
+        with working("choosing the records that can be released"):
+            selection = session.open_release(sensitive=groups, later=later, show_short=_show_short)
+        quotas = selection.quotas
+        if json:
+            return emit(selection.to_dict())
+        say(str(selection))
+        summary = OpenSelection(quotas.share, len(quotas.hidden), len(quotas.sizes))
+        for name, promise in session.policy.hidings.items():
+            count = session.policy.cells(promise.about)
+            for finding in explain_hiding(name, promise, groups=count, selection=summary):
+                say(f"  {finding.about}: {finding.says}")
+        return say(
+            f"tidegate release {policy} {next(iter(session.policy.hidings))} --requests KEYS.csv --out RELEASED.csv"
+        )
+
+
+def _show_short(cells: list[tuple[str, str]]) -> None:
+    """Show the cells with too few records to the data holder: on the terminal only, never in a file or a log."""
+    print(f"For the data holder only: {plural(len(cells), 'cell')} with too few records.", file=sys.stderr)
+    for group, value in cells:
+        print(f"  {group}: {value}", file=sys.stderr)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        problem = "it does not exist"
+    except (OSError, UnicodeDecodeError):
+        problem = "it is not a readable UTF-8 file"
+    raise SourceMissing(f"Cannot read {path}: {problem}.", "Name a text file with one group per line.")
 
 
 def _is_refused(result: dict[str, Any]) -> bool:
@@ -73,6 +133,8 @@ def _request(desk: Any, keys: list[str], *, show_outcome: bool) -> dict[str, Any
     reasons = Counter(outcome.reason for outcome in outcomes.values() if hasattr(outcome, "reason"))
     result: dict[str, Any] = {"asked": len(outcomes)}
     result |= {name: counts[name] for name in ("released", "deferred", "refused")}
+    if desk.policy.hidings:
+        result["withheld"] = counts["withheld"]
     if reasons:
         result["reasons"] = dict(reasons)
     if show_outcome:
@@ -105,7 +167,7 @@ def _keys(path: Path, session: Any) -> list[str]:
 def _write_records(desk: Any, out: Path, since: int) -> dict[str, Any]:
     """Write all released records, or those after a cursor, atomically."""
     records, cursor = desk.released(since=since)
-    columns = desk.policy.concealments[desk.name].releases
+    columns = desk.policy.release_promises[desk.name].releases
     file = io.StringIO()
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
@@ -116,6 +178,10 @@ def _write_records(desk: Any, out: Path, since: int) -> dict[str, Any]:
 
 def _state(desk: Any) -> dict[str, Any]:
     names = desk.layout.target_names(desk.name)
+    if desk.policy.hidings:
+        released = dict(zip(names, desk.counts().sum(axis=0).tolist(), strict=True))
+        selections = [selection.to_dict() for selection in desk.selections]
+        return {"desk": desk.name, "out_in_all": released, "withheld_in_all": desk.withheld, "selections": selections}
     readings = {
         test: [
             {
@@ -155,8 +221,10 @@ def _show(result: dict[str, Any], desk: Any) -> None:
     if "status" in result or "outcome" in result:
         say(_sentence(result.get("status") or result["outcome"]))
     elif "asked" in result:
+        withheld = f"{result['withheld']:,} withheld, " if "withheld" in result else ""
         say(
-            f"{plural(result['asked'], 'record')} requested: {result['released']:,} released, {result['deferred']:,} waiting, {result['refused']:,} refused."
+            f"{plural(result['asked'], 'record')} requested: {result['released']:,} released, {withheld}{result['deferred']:,} "
+            f"{'deferred' if withheld else 'waiting'}, {result['refused']:,} refused."
         )
     for reason, count in result.get("reasons", {}).items():
         say(f"  {count:,} refused: {reason}.")
@@ -166,8 +234,14 @@ def _show(result: dict[str, Any], desk: Any) -> None:
         )
     for path in result.get("pictures", ()):
         say(path)
+    released = plural(sum(result["out_in_all"].values()), "record")
+    if desk.policy.hidings:
+        say(
+            f"{desk.name}: {released} released in total, {result['withheld_in_all']:,} withheld. {desk.policy.hidings[desk.name]}."
+        )
+        return
     say(
-        f"{desk.name}: {plural(sum(result['out_in_all'].values()), 'record')} released in total, {plural(result['waiting'], 'request')} waiting. {desk.policy.concealments[desk.name]}."
+        f"{desk.name}: {released} released in total, {plural(result['waiting'], 'request')} waiting. {desk.policy.concealments[desk.name]}."
     )
     rows = [
         [
@@ -184,10 +258,8 @@ def _show(result: dict[str, Any], desk: Any) -> None:
 
 
 def _sentence(outcome: dict[str, Any]) -> str:
-    from tidegate.release.result import Deferred, Refused
+    from tidegate.release.result import outcome_from_dict
 
     if outcome["outcome"] == "released":
         return "Released: " + ", ".join(f"{name} {value}" for name, value in outcome["record"].items())
-    if outcome["outcome"] == "refused":
-        return f"Refused: {Refused(outcome['reason']).reason}."
-    return str(Deferred(outcome["number"], outcome["ahead"]))
+    return str(outcome_from_dict(outcome))

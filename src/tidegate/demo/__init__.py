@@ -1,8 +1,9 @@
 """Sample data: generated, the same in every run, about no real person.
 
 people.py has 10,000 people of five towns, for answers and synthetic tables. soldiers.py has the soldiers of the release
-paper, for the release of records. shop.py has what shoppers would answer, for a collection. Each has a policy beside it.
-history.py fills the ledger of all three through sessions, and deterministic.py generates the numbers.
+paper, for the release of records under a concealment promise; barracks.py has them under a hiding promise, with other names.
+shop.py has what shoppers would answer, for a collection. Each has a policy beside it. history.py fills the ledger of all
+through sessions, and deterministic.py generates the numbers.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from tidegate.demo import people, soldiers
+from tidegate.demo import barracks, people, soldiers
 from tidegate.ledger.known_sources import BESIDE_POLICY
 
-NAMES = ("people", "soldiers", "shop")
-LEDGER = "demo.ledger"  # one for all three; their policies name it
-TABLES: dict[str, Callable[[], str]] = {"people.csv": people.as_csv, "soldiers.csv": soldiers.as_csv}
+NAMES = ("people", "soldiers", "barracks", "shop")
+LEDGER = "demo.ledger"  # one for all; their policies name it
+TABLES: dict[str, Callable[[], str]] = {
+    "people.csv": people.as_csv,
+    "soldiers.csv": soldiers.as_csv,
+    "barracks.csv": barracks.as_csv,
+}
 
 
 def policies(folder: Path) -> dict[str, Path]:

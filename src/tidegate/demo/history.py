@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegate import demo
-from tidegate.demo import shop, soldiers
+from tidegate.demo import barracks, shop, soldiers
 
 OWNER, ANALYST, RESPONDENT = "olga", "ana", "sven"  # as in their tokens
 REQUESTS, BATCHES = 300, 4
@@ -24,8 +24,8 @@ def missing(ledger: Any) -> list[str]:
     from tidegate.ledger.entry import CHARGED, DECIDED, REPORTED
     from tidegate.ledger.explain import page
 
-    expected = {"people": (CHARGED, 2), "shop": (REPORTED, BATCHES), "soldiers": (DECIDED, 2)}  # the slowest last
-    return [
+    expected = {"people": (CHARGED, 2), "shop": (REPORTED, BATCHES), "barracks": (DECIDED, 1), "soldiers": (DECIDED, 2)}
+    return [  # the slowest last
         name
         for name, (kind, count) in expected.items()
         if len(page(ledger, dataset=name, kind=kind, limit=count)) < count
@@ -66,6 +66,19 @@ def ask_soldiers(folder: Path) -> str:
     return f"soldiers: {requested:,} records were requested: {requested - waiting:,} released, {waiting:,} waiting."
 
 
+def ask_barracks(folder: Path) -> str:
+    """Open the selection and request records: each is released or withheld at once."""
+    from tidegate.release.hiding import read_selections
+
+    with _open(folder, "barracks") as session:
+        if not read_selections(session.ledger, session.policy):  # an earlier run can have ended here
+            session.open_release()
+        desk = session.release("headquarters")
+        desk.request_many(barracks.names(REQUESTS), user=OWNER)
+        released, withheld = int(desk.counts().sum()), desk.withheld
+    return f"barracks: {released + withheld:,} records were requested: {released:,} released, {withheld:,} withheld."
+
+
 def send_reports(folder: Path) -> str:
     """Submit the reports of all shoppers, each from its own client."""
     with _open(folder, "shop") as session:
@@ -96,7 +109,12 @@ def _open(folder: Path, name: str) -> Any:
     return tg.open(demo.policies(folder)[name], ledger=demo.LEDGER)
 
 
-WRITERS: dict[str, Callable[[Path], str]] = {"people": ask_people, "shop": send_reports, "soldiers": ask_soldiers}
+WRITERS: dict[str, Callable[[Path], str]] = {
+    "people": ask_people,
+    "shop": send_reports,
+    "barracks": ask_barracks,
+    "soldiers": ask_soldiers,
+}
 
 
 def main() -> None:

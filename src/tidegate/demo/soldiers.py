@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tidegate.policy import Category, Concealment, Dataset, Integer, Key, Policy, Profile
+from tidegate.policy import Category, Concealment, Dataset, Hiding, Integer, Key, Policy, Profile
 
 SOLDIERS = 10_000
 STRIDE, START = 6181, 17  # no common factor with 10,000: an order that visits everyone once and mixes cells
@@ -61,6 +61,14 @@ def policy(**more: Any) -> Policy:
     """Return the policy of the soldiers."""
     attributes = {"name": Key(), "age": Integer(16, 60, bins=STARTS), "location": Category(LOCATIONS)}
     return Policy(Dataset("soldiers", rows=10_000), attributes, concealments={"headquarters": concealment(**more)})
+
+
+def hiding_policy(*, name: str = "soldiers", **more: Any) -> Policy:
+    """Return the policy under which every location releases the same share of each age."""
+    attributes = {"name": Key(), "age": Integer(16, 60, bins=STARTS), "location": Category(LOCATIONS)}
+    options = {"mix": "table", "releases": ("name", "age", "location"), **more}
+    promise = Hiding(reveals="age", about="location", **options)
+    return Policy(Dataset(name, rows=10_000), attributes, hidings={"headquarters": promise})
 
 
 def records() -> dict[str, list[Any]]:

@@ -21,6 +21,8 @@ from tidegate.ledger.entry import (
     DECIDED,
     DESK,
     FAILED,
+    HIDING_KEY,
+    HIDING_OPEN,
     INSPECTED,
     OPENED,
     REPEATED,
@@ -107,8 +109,23 @@ def _desk(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 
 def _decided(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
-    released, waiting = len(body["released"]), len(body["waiting"])
-    return f"{_user(body)} requested records: {released:,} released, {waiting:,} waiting."
+    released, waiting, withheld = (len(body.get(name, ())) for name in ("released", "waiting", "withheld"))
+    rest = f"{withheld:,} withheld" if withheld and not waiting else f"{waiting:,} waiting"
+    return f"{_user(body)} requested records: {released:,} released, {rest}."
+
+
+def _hiding_key(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    groups = " Sensitive groups were named in private." if body["groups"] else ""
+    return f"A key for the choice of records was committed ({body['key'][:8]}), before the table was read.{groups}"
+
+
+def _hiding_open(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    sizes, quotas = body["sizes"], body["quotas"]
+    chosen = sum(size if row is None else sum(row) for row, size in zip(quotas, sizes, strict=True))
+    share = f"{chosen:,} of {sum(sizes):,} records can be released, the same share of each value in {len(body['hidden']):,} groups"
+    if body.get("cut"):
+        return f"The shares of selection {body['epoch']} were lowered: {share}."
+    return f"Selection {body['epoch']} opened: {share}. The others never will."
 
 
 def _withdrawn(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
@@ -168,6 +185,8 @@ SENTENCES = {
     INSPECTED: _inspected,
     SECOND: _second,
     DESK: _desk,
+    HIDING_KEY: _hiding_key,
+    HIDING_OPEN: _hiding_open,
     DECIDED: _decided,
     WITHDRAWN: _withdrawn,
     COLLECTING: _collecting,

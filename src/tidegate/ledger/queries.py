@@ -7,7 +7,17 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, select
 
 from tidegate.ledger import schema
-from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, DESK, OPENED, Entry, entry_from
+from tidegate.ledger.entry import (
+    ANSWERED,
+    CHARGED,
+    COLLECTING,
+    DESK,
+    HIDING_KEY,
+    HIDING_OPEN,
+    OPENED,
+    Entry,
+    entry_from,
+)
 from tidegate.ledger.replay import IdSum
 from tidegate.ledger.schema import counts as counted
 from tidegate.ledger.schema import entries, results
@@ -59,11 +69,13 @@ class Snapshot(NamedTuple):
     shares: list[tuple[str, str, str]] | None
     sources: list[dict[str, Any]] | None
     totals: list[tuple[str, ...]] | None
+    selection: list[dict[str, Any]] | None
 
 
 def snapshot(connection: Connection) -> Snapshot:
     """Return everything that `verify` needs."""
-    has_shares, has_totals = (connection.dialect.has_table(connection, t.name) for t in (schema.shares, schema.totals))
+    later = (schema.shares, schema.totals, schema.selection)
+    has_shares, has_totals, has_selection = (connection.dialect.has_table(connection, table.name) for table in later)
     return Snapshot(
         every(connection),
         payloads(connection),
@@ -76,6 +88,7 @@ def snapshot(connection: Connection) -> Snapshot:
         else None,
         [dict(row) for row in connection.execute(select(schema.sources)).mappings()] if has_shares else None,
         [tuple(row) for row in connection.execute(select(schema.totals))] if has_totals else None,
+        [dict(row) for row in connection.execute(select(schema.selection)).mappings()] if has_selection else None,
     )
 
 
@@ -142,6 +155,16 @@ def desk(connection: Connection, account: str) -> Entry | None:
 def desks(connection: Connection, account: str) -> list[Entry]:
     """Return all entries that opened a release desk of an account, in order."""
     return _of_kind(connection, account, DESK)
+
+
+def hiding_key(connection: Connection, account: str) -> Entry | None:
+    """Return the entry that commits to the key of an account's selections."""
+    return _latest(connection, account, HIDING_KEY)
+
+
+def hiding_openings(connection: Connection, account: str) -> list[Entry]:
+    """Return all openings of an account's selections, in order."""
+    return _of_kind(connection, account, HIDING_OPEN)
 
 
 def collection(connection: Connection, account: str) -> Entry | None:

@@ -29,7 +29,7 @@ from tidegate.ledger.schema import LIVE, requests, secrets
 from tidegate.policy import Policy
 from tidegate.policy.joins import refuse_untested_join
 
-WAITING, RELEASED, WITHDRAWN_STATE = "waiting", "released", "withdrawn"
+WAITING, RELEASED, WITHHELD, WITHDRAWN_STATE = "waiting", "released", "withheld", "withdrawn"
 AT_ONCE = 400  # keys per statement
 _OF_ACCOUNT = requests.c.account == bindparam("account")
 _CHANGED = select(requests.c.number, requests.c.cells, requests.c.state).where(
@@ -86,7 +86,7 @@ class ReleaseBook:
         The entry names the desk and the columns that it releases, and contains a keyed hash of the source's address.
         """
         with self._store.writing() as connection:
-            end, head = self._ends(connection)
+            end, head = self.ends(connection)
             self._refuse_joins(connection, desk, source)
             opened = queries.desk(connection, self.account)
             if opened and opened.policy == self.policy.fingerprint:
@@ -122,14 +122,20 @@ class ReleaseBook:
 
     def _refuse_joins(self, connection: Connection, desk: str, source: str) -> None:
         refuse_untested_join(self.policy, desk, self._opened(connection))
+        self.refuse_same_source(connection, source)
+
+    def refuse_same_source(self, connection: Connection, source: str) -> None:
+        """Refuse if another data set of this ledger releases records of the same source."""
         others = secrets.c.account.not_in((self.account, SERVICE))
         accounts = connection.execute(select(secrets.c.account).where(others)).scalars()
-        for account in sorted(accounts) if source else ():
-            if key_hash(_secret(connection, account), source) in _sources(queries.desks(connection, account)):
+        for account in sorted(name for name in accounts if "/" not in name) if source else ():
+            keys = queries.hiding_key(connection, account)
+            opened = [*queries.desks(connection, account), *([keys] if keys else [])]
+            if key_hash(_secret(connection, account), source) in _sources(opened):
                 raise Infeasible(
                     f'The data set "{account}" of this ledger has a release desk over the same source as "{self.account}". '
                     "Its records are not counted under the promises of this one, so both together are under no promise.",
-                    f'Make all concealment promises in the same policy: that of "{account}".',
+                    f'Make all promises for released records in the same policy: that of "{account}".',
                 )
 
     def _opened(self, connection: Connection) -> dict[str, set[str]]:
@@ -161,7 +167,7 @@ class ReleaseBook:
     def turn(self) -> Iterator[Turn]:
         """Open a transaction in which no other process decides."""
         with self._store.writing() as connection:
-            end, head = self._ends(connection)
+            end, head = self.ends(connection)
             yield Turn(connection, self.account, end, head)
 
     @contextmanager
@@ -170,7 +176,8 @@ class ReleaseBook:
         with self._store.reading() as connection:
             yield View(connection, self.account)
 
-    def _ends(self, connection: Connection) -> tuple[Entry | None, Entry]:
+    def ends(self, connection: Connection) -> tuple[Entry | None, Entry]:
+        """Return the last entry of the chain and of the account; refuse if the policy was changed in the meantime."""
         end, head = ends(connection, self.account)
         if head is None or head.policy != self.policy.fingerprint:
             raise StalePolicy(
@@ -220,6 +227,20 @@ class View:
             )
             yield from map(_request_from, self._connection.execute(query).mappings())
 
+    def count(self, state: str) -> int:
+        """Return the number of requests in a state."""
+        query = select(func.count()).where(requests.c.account == self._account, requests.c.state == state)
+        return int(self._connection.execute(query).scalar_one())
+
+    def last_place(self) -> int:
+        """Return the number of released records."""
+        query = select(func.max(requests.c.place)).where(requests.c.account == self._account)
+        return int(self._connection.execute(query).scalar() or 0)
+
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
     def ahead(self, number: int) -> int:
         """Return the number of requests that wait before a request."""
         query = select(func.count()).where(
@@ -239,7 +260,7 @@ class View:
 
 
 class Turn(View):
-    """A view that can write, once."""
+    """A view that can write. Everything that it writes is committed together."""
 
     def __init__(self, connection: Connection, account: str, end: Entry | None, head: Entry) -> None:
         super().__init__(connection, account)
@@ -252,7 +273,7 @@ class Turn(View):
 
         Guarantee:
             This one entry names every released record and every new waiting request, by the hashes of its key and
-            its record.
+            its record. Of a withheld record it names the hash of the key only.
         """
         released = [request for request in (*new_requests, *released_requests) if request.state == RELEASED]
         body = {
@@ -260,7 +281,8 @@ class Turn(View):
             "waiting": [[r.number, r.key, digest(r.__dict__)] for r in new_requests if r.state == WAITING],
             "who": user,
         }
-        entry = self._append(DECIDED, body)
+        withheld = [[r.number, r.key] for r in new_requests if r.state == WITHHELD]
+        entry = self._append(DECIDED, {**body, "withheld": withheld} if withheld else body)
         if new_requests:
             rows = [{**r.__dict__, "account": self._account, "entry": entry.number} for r in new_requests]
             self._connection.execute(_ADD, rows)
@@ -281,7 +303,7 @@ class Turn(View):
 
     def _append(self, kind: str, body: Any) -> Entry:
         name = f"{kind}/{self._end.number + 1 if self._end else 1}"
-        return append(
+        self._end = append(
             self._connection,
             self._end,
             kind=kind,
@@ -291,6 +313,7 @@ class Turn(View):
             body=canonical(body),
             **unchanged(self._head),
         )
+        return self._end
 
 
 def key_hash(secret: bytes, key: str) -> str:

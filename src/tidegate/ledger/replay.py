@@ -176,6 +176,7 @@ class Releases:
     withdrawn: dict[int, tuple[str, str, int]] = field(
         default_factory=dict
     )  # number -> key, hash of what remains, entry
+    withheld: dict[int, tuple[str, str, int]] = field(default_factory=dict)  # number -> key, nothing, entry
     waited: dict[int, str] = field(default_factory=dict)  # number -> hash of a released record while it was waiting
     live: set[str] = field(default_factory=set)  # keys of released records and waiting requests
     last: int = 0
@@ -199,7 +200,13 @@ class Releases:
                 wrong.append(f"request {number:,} is deferred, but was decided before")
             self.waiting[number] = key, said, entry
             self.live.add(key)
-        self.last = max([self.last, *(number for number, *_ in (*body["released"], *body["waiting"]))])
+        withheld = body.get("withheld", ())
+        for number, key in withheld:
+            if number <= self.last or number in self.left or key in self.live:
+                wrong.append(f"request {number:,} is withheld, but was decided before")
+            self.withheld[number] = key, "", entry
+            self.live.add(key)
+        self.last = max([self.last, *(number for number, *_ in (*body["released"], *body["waiting"], *withheld))])
         return wrong
 
     def withdraw(self, body: Any, entry: int) -> list[str]:
@@ -228,6 +235,7 @@ def compare(releases: Mapping[str, Releases], requests: Iterable[Mapping[str, An
             **{n: ("released", *fields, position, "") for position, (n, fields) in enumerate(replayed.left.items(), 1)},
             **{n: ("waiting", *fields, None, "") for n, fields in replayed.waiting.items()},
             **{n: ("withdrawn", *fields, None, "") for n, fields in replayed.withdrawn.items()},
+            **{n: ("withheld", *fields, None, "") for n, fields in replayed.withheld.items()},
         }
         different = [n for n in {**expected, **stored} if expected.get(n) != stored.get(n)]
         wrong += [f"Request {n} of {account} differs from its entries." for n in sorted(different, key=str)]
@@ -253,6 +261,8 @@ def _standing(row: Mapping[str, Any], replayed: Releases) -> tuple[Any, ...]:
     if state == "withdrawn":
         covered = replayed.withdrawn.get(number, ("", "", 0))[1]
         hashed, odd = remains(row) if covered else "", row["record"] and "a record"
+    elif state == "withheld":  # nothing of its record is stored
+        hashed, odd = "", row["record"] + row["cells"] + row["nonce"]
     else:
         hashed, hidden = digest(row), replayed.waited.get(number)
         odd = "another nonce" if hidden and hidden != digest({**row, "state": "waiting"}) else ""

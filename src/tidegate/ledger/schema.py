@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0009"
+REVISION = "0010"
 
 TEXTS = (
     "at",
@@ -50,7 +50,7 @@ requests = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("key", Text, nullable=False),  # HMAC of the record's key
     Column("cells", Text, nullable=False),  # its cell under each promise
-    Column("state", Text, nullable=False),  # waiting, released, withdrawn
+    Column("state", Text, nullable=False),  # waiting, released, withheld, withdrawn
     Column("place", BigInteger),  # in the order of release
     Column("entry", Integer, nullable=False),  # the entry that brought it into this state
     Column("record", Text, nullable=False),  # what leaves; empty once withdrawn
@@ -60,6 +60,18 @@ requests = Table(
     Index("tidegate_requests_place", "account", "place"),
     # no record waits or is released twice, also under concurrent writes
     Index("tidegate_requests_key", "account", "key", unique=True, sqlite_where=LIVE, postgresql_where=LIVE),
+)
+
+# Records of a hiding promise: everyone who was in the table when its selection opened, with their cell. As private as the data.
+selection = Table(
+    "tidegate_selection",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("key", Text, primary_key=True),  # HMAC of the record's key
+    Column("epoch", Integer, nullable=False),
+    Column("cell", BigInteger, nullable=False),  # group * values + value
+    Column("digest", Text, nullable=False),  # HMAC of the record if it was chosen for release; empty if not
+    sqlite_with_rowid=False,
 )
 
 secrets = Table(

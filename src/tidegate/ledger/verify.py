@@ -23,6 +23,8 @@ from tidegate.ledger.entry import (
     FAILED,
     FORMAT,
     GENESIS,
+    HIDING_KEY,
+    HIDING_OPEN,
     INSPECTED,
     OPENED,
     REPEATED,
@@ -35,6 +37,7 @@ from tidegate.ledger.entry import (
     sha256,
 )
 from tidegate.ledger.replay import Collections, Releases, compare
+from tidegate.ledger.selections import Selections, compare_selections, secret_commitment
 from tidegate.ledger.sources import Sources
 from tidegate.ledger.totals import NOTHING, Totals, amount_of, limits_in_body
 from tidegate.policy.toml import policy_from_dict
@@ -91,6 +94,7 @@ def verify(
     totals: Iterable[tuple[str, str, str]] | None = None,
     sources: Iterable[Mapping[str, Any]] | None = None,
     unit_totals: Iterable[tuple[str, ...]] | None = None,
+    selection: Iterable[Mapping[str, Any]] | None = None,
     *,
     head: str = "",
     dataset: str = "",
@@ -98,7 +102,7 @@ def verify(
     """Replay a chain and compare the other tables of the ledger with its entries.
 
     The other tables (see `Snapshot`) are requests for records, counts and ids of collected reports, secrets, totals by user,
-    the list of answers from which others follow, and totals by unit. An export has none of them.
+    the list of answers from which others follow, totals by unit, and the selections of hiding promises. An export has none of them.
 
     Args:
         head: A hash that was noted earlier. With it, a truncated tail is detected too.
@@ -114,6 +118,10 @@ def verify(
         replay.take(entry)
     if requests is not None:
         replay.verdict.problems += compare(replay.releases, requests)
+    if selection is not None:
+        hiding = {account: replayed for account, replayed in replay.selections.items() if replayed.key}
+        own = [row for row in requests or () if row["account"] in hiding]
+        replay.verdict.problems += compare_selections(hiding, selection, own, secrets or ())
     if counts is not None:
         replay.verdict.problems += replay.collections.compare(counts)
     if secrets is not None:
@@ -144,6 +152,7 @@ class _Replay:
         self.answered: set[tuple[str, str]] = set()
         self.hashes: set[str] = {GENESIS}
         self.releases: dict[str, Releases] = {}
+        self.selections: dict[str, Selections] = {}
         self.collections = Collections()
         self.secrets: dict[str, str] = {}  # account -> commitment
         self.committed = False  # whether there is a genesis or an adoption
@@ -318,7 +327,28 @@ class _Replay:
             ("it changes the account", _still(entry, state)),
         )
 
+    def _hiding_key(self, entry: Entry, state: _State) -> list[str]:
+        body = entry.content()
+        known = self.secrets.setdefault(entry.account, body["secret"])
+        self.secrets[f"{entry.account}/hiding"] = body["key"]
+        if body["groups"]:
+            self.secrets[f"{entry.account}/hiding-groups"] = body["groups"]
+        wrong = self.selections.setdefault(entry.account, Selections()).commit(body["key"])
+        checks = (
+            ("its secret differs from the account's", known == body["secret"]),
+            ("records were requested before it", entry.account not in self.releases),
+            ("it changes the account", _still(entry, state)),
+        )
+        return [*wrong, *_wrong(*checks)]
+
+    def _hiding_open(self, entry: Entry, state: _State) -> list[str]:
+        wrong = self.selections.setdefault(entry.account, Selections()).open(entry.content(), entry.number)
+        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+
     def _decided(self, entry: Entry, state: _State) -> list[str]:
+        hiding = self.selections.get(entry.account)
+        if hiding is not None and not hiding.epochs:
+            return ["it decides before the selection was opened"]
         wrong = self.releases.setdefault(entry.account, Releases()).decide(entry.content(), entry.number)
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
@@ -348,7 +378,9 @@ class _Replay:
                 self.verdict.notes.append(
                     f"The secret of {account} is not covered by an entry: it is from an earlier version."
                 )
-            elif not isinstance(value, str) or commitment(account, value) != named:
+            elif (
+                not isinstance(value, str) or (secret_commitment(account, value) or commitment(account, value)) != named
+            ):
                 self.verdict.problems.append(f"The secret of {account} is not the one that the entries commit to.")
 
     def finish(self, head: str) -> Verdict:
@@ -394,6 +426,8 @@ KINDS = {
     INSPECTED: _Replay._remark,
     SECOND: _Replay._remark,
     DESK: _Replay._desk,
+    HIDING_KEY: _Replay._hiding_key,
+    HIDING_OPEN: _Replay._hiding_open,
     DECIDED: _Replay._decided,
     WITHDRAWN: _Replay._withdrawn,
     COLLECTING: _Replay._collecting,

@@ -4,6 +4,7 @@ attributes.py   public descriptions of numbers, keys     promises.py    identifi
 categories.py   of lists and text                        calendar.py    of dates and times
 kinds.py        lines of [attributes]                    predicates.py  conditions on rows
 policy.py       unit, policy and fingerprint             concealment.py promises of release desks
+hiding.py       the promise that hides a group
 toml.py         policy <-> file                          changes.py     changes that are allowed after a charge
 collection.py   questions randomized on the device       synthesis.py   cells of columns for synthetic tables
 tables.py       linked tables and their relations        row_source.py  the rows of a query on linked tables
@@ -15,6 +16,7 @@ from tidegate.policy.calendar import Date, Moment, Time, Timestamp
 from tidegate.policy.categories import Boolean, Category, Text
 from tidegate.policy.collection import Collection, Question
 from tidegate.policy.concealment import Concealment, Profile
+from tidegate.policy.hiding import Hiding
 from tidegate.policy.orders import Gap, Linked, Order
 from tidegate.policy.policy import Dataset, EachPerson, EachRow, Policy, Unit
 from tidegate.policy.promises import Identification, Loss
@@ -37,6 +39,7 @@ __all__ = [
     "Follows",
     "Gap",
     "Grid",
+    "Hiding",
     "Identification",
     "Integer",
     "Items",

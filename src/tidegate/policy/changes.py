@@ -13,6 +13,7 @@ from tidegate.exact import say
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
+from tidegate.policy.hiding import Hiding
 from tidegate.policy.policy import EachPerson, Policy
 
 
@@ -49,6 +50,7 @@ def changes(old: Policy, new: Policy) -> list[str]:
             (f"concealment {name}", old.concealments.get(name), new.concealments.get(name))
             for name in {**old.concealments, **new.concealments}
         ),
+        *((f"hiding {name}", old.hidings.get(name), new.hidings.get(name)) for name in {**old.hidings, **new.hidings}),
         *(
             (f"collection {name}", old.collections.get(name), new.collections.get(name))
             for name in {**old.collections, **new.collections}
@@ -85,6 +87,7 @@ def _find_loosening(old: Policy, new: Policy) -> list[str]:
         *_identification(old, new),
         *_loss(old, new),
         *_concealments(old, new),
+        *_hidings(old, new),
         *_collections(old, new),
     ]
 
@@ -166,6 +169,32 @@ def _concealments(old: Policy, new: Policy) -> list[str]:
         elif _weaker(before, after):
             problems.append(f"the concealment promise {name} would be weaker ({before} -> {after})")
     return problems
+
+
+def _hidings(old: Policy, new: Policy) -> list[str]:
+    """A hiding promise can only get a lower mix or a larger margin. Once its selection is open, the desk checks the rest."""
+    problems = []
+    for name, before in old.hidings.items():
+        after = new.hidings.get(name)
+        if after is None:
+            problems.append(f"the hiding promise {name} would be removed")
+        elif _hides_less(before, after):
+            problems.append(f"the hiding promise {name} would be weaker ({before} -> {after})")
+    if new.concealments and old.hidings:
+        problems.append("a concealment promise would be added beside a hiding promise")
+    return problems
+
+
+def _hides_less(before: Hiding, after: Hiding) -> bool:
+    fixed = ("reveals", "about", "among", "smallest")
+    if any(getattr(before, name) != getattr(after, name) for name in fixed):
+        return True
+    higher = not isinstance(before.mix, str) and (
+        isinstance(after.mix, str) or any(now > was for was, now in zip(before.mix, after.mix, strict=True))
+    )
+    more = not set(after.releases) <= set(before.releases)
+    opened = before.answers == "refused" and after.answers == "allowed"
+    return higher or more or opened or after.at_most > before.at_most or after.margin < before.margin
 
 
 def _collections(old: Policy, new: Policy) -> list[str]:

@@ -18,6 +18,7 @@ from tidegate.policy.categories import Text
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
+from tidegate.policy.hiding import Hiding, JointHiding, check_hidings, join_hidings
 from tidegate.policy.promises import FINEST_DEFAULT, Identification, Loss
 from tidegate.policy.row_source import ReferenceColumn, RowSource, flat_policy, reference_codes
 from tidegate.policy.synthesis import Shapes
@@ -126,6 +127,7 @@ class Policy(Rows):
     tables: Mapping[str, LinkedTable] = field(default_factory=dict)
     relations: Mapping[str, str] = field(default_factory=dict)
     references: Mapping[str, ReferenceColumn] = field(default_factory=dict, repr=False)  # of `flat` policies
+    hidings: Mapping[str, Hiding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -133,13 +135,16 @@ class Policy(Rows):
         if self.tables or self.relations:
             self._link_tables()
         object.__setattr__(self, "concealments", dict(self.concealments))
+        object.__setattr__(self, "hidings", dict(self.hidings))
         object.__setattr__(self, "collections", dict(self.collections))
         if not self.attributes:
             raise PolicyUnreadable("A policy requires at least one attribute.", "Add the section [attributes].")
         self._check_unit()
         self._check_identification()
-        for name, promise in self.concealments.items():
-            self._check_concealment(name, promise)
+        for name, promise in self.release_promises.items():
+            self._check_release(name, promise)
+        if self.hidings:
+            self._check_hidings()
         for name, collection in self.collections.items():
             self._check_collection(name, collection)
         self.synthesis.check(self.attributes)
@@ -259,23 +264,45 @@ class Policy(Rows):
                 f"`known`, the number of rows that the adversary knows, must be below the {rows:,} rows of the data set."
             )
 
-    def _check_concealment(self, name: str, promise: Concealment) -> None:
+    @property
+    def release_promises(self) -> Mapping[str, Concealment | Hiding]:
+        """The promises of release desks, of either kind."""
+        return {**self.concealments, **self.hidings}
+
+    @cached_property
+    def hiding(self) -> JointHiding | None:
+        """All hiding promises as one, because they share one selection; None if there is none."""
+        return join_hidings(self.hidings) if self.hidings else None
+
+    def _check_hidings(self) -> None:
+        check_hidings(self.hidings, has_concealments=bool(self.concealments))
+        joint = join_hidings(self.hidings)
+        mix, values = joint.promise.mix, self.cells(joint.reveals)
+        if not isinstance(mix, str) and len(mix) != values:
+            raise PolicyUnreadable(
+                f"`mix` has {len(mix)} shares for {values} cells of {', '.join(joint.reveals)}.",
+                "Write one for each value (or bin, if the attribute has bins; missing comes last if it is a value). The last "
+                "of several columns changes fastest.",
+            )
+
+    def _check_release(self, name: str, promise: Concealment | Hiding) -> None:
+        reason = "the promise does not cover it" if isinstance(promise, Hiding) else "no test covers it"
+        section = f"[promise.{'hiding' if isinstance(promise, Hiding) else 'concealment'}.{name}]"
         for column in (*promise.reveals, *promise.about):
             if not self.attribute(column).countable:
-                raise PolicyUnreadable(
-                    f'"{column}" in [promise.concealment.{name}] is a key or a set, so it has no bins to test.'
-                )
-        self._check_weights(name, promise)
+                raise PolicyUnreadable(f'"{column}" in {section} is a key or a set, so it has no bins to test.')
+        if isinstance(promise, Concealment):
+            self._check_weights(name, promise)
         for column in promise.releases:
             if isinstance(self.attribute(column), Text):
                 raise PolicyUnreadable(
-                    f'"{column}" cannot be released under [promise.concealment.{name}], because it is text without a list of values.',
+                    f'"{column}" cannot be released under {section}, because it is text without a list of values.',
                     'Declare it as kind = "category" with a public list, or name other columns in `releases`.',
                 )
             covered = column in (*promise.reveals, *promise.about)
             if not covered and not isinstance(self.attribute(column), Key):
                 raise PolicyUnreadable(
-                    f'"{column}" cannot be released under [promise.concealment.{name}], because no test covers it.',
+                    f'"{column}" cannot be released under {section}, because {reason}.',
                     f"Add it to `reveals`, or remove it from `releases` (now: {', '.join(promise.releases)}).",
                 )
 
@@ -355,6 +382,8 @@ class Policy(Rows):
             promises["loss"] = self.loss.to_dict()
         if self.concealments:
             promises["concealment"] = {name: promise.to_dict() for name, promise in self.concealments.items()}
+        if self.hidings:
+            promises["hiding"] = {name: promise.to_dict() for name, promise in self.hidings.items()}
         attributes: dict[str, Any] = {name: attribute.to_dict() for name, attribute in self.attributes.items()}
         links: dict[str, Any] = {}
         if self.tables:
@@ -398,7 +427,7 @@ class Policy(Rows):
 
         rows = f"{self.dataset.rows:,} rows, " if self.dataset.rows is not None else ""
         promises = [str(promise) for promise in (self.identification, self.loss) if promise]
-        promises += [f"released records ({name}): {promise}" for name, promise in self.concealments.items()]
+        promises += [f"released records ({name}): {promise}" for name, promise in self.release_promises.items()]
         promises += [f"collection {name}: randomized on the device" for name in self.collections]
         words = {"value": "a value of their own", "lowest": "the lowest value"}
         columns = [
@@ -444,6 +473,7 @@ ARGUMENTS: dict[str, tuple[type, ...]] = {
     "identification": (Identification, type(None)),
     "loss": (Loss, type(None)),
     "concealments": (Mapping,),
+    "hidings": (Mapping,),
     "collections": (Mapping,),
     "synthesis": (Shapes,),
     "version": (int,),

@@ -168,6 +168,7 @@ def check_tables(policy: Policy) -> None:
         raise PolicyUnreadable("A policy with [tables] has no source in [dataset].", "Name a source for each table.")
     for title, part in (
         ("promise.concealment", policy.concealments),
+        ("promise.hiding", policy.hidings),
         ("collection", policy.collections),
     ):
         if part:

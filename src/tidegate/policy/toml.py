@@ -16,6 +16,7 @@ from tidegate.policy.attributes import Attribute
 from tidegate.policy.batches import read_batch
 from tidegate.policy.collection import REPEATS, Collection, Question
 from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Profile
+from tidegate.policy.hiding import ANSWERS, AT_MOST, MARGIN, SMALLEST, Hiding
 from tidegate.policy.kinds import read_attribute
 from tidegate.policy.policy import VERSIONS, Dataset, EachPerson, EachRow, Policy, Unit
 from tidegate.policy.promises import GUARANTEES, Identification, Loss
@@ -91,6 +92,8 @@ def _read(file: Section, folder: Path | None = None) -> Any:
     loss = _loss(promise.section("loss")) if "loss" in promise.names() else None
     concealment = promise.section("concealment", {})
     concealments = {name: _concealment(concealment.section(name)) for name in concealment.names()}
+    hiding = promise.section("hiding", {})
+    hidings = {name: _hiding(hiding.section(name)) for name in hiding.names()}
     promise.done()
     collection = file.section("collection", {})
     collections = {name: _collection(name, collection.section(name)) for name in collection.names()}
@@ -101,9 +104,10 @@ def _read(file: Section, folder: Path | None = None) -> Any:
         linked, relations = tables() if tables else ({}, {})
         built = {name: make() for name, make in attributes.items()}
         promised = {name: make() for name, make in concealments.items()}
+        hidden = {name: make() for name, make in hidings.items()}
         collected = {name: make(built) for name, make in collections.items()}
         parts = (identification and identification(), loss and loss(), promised, collected, shapes(built))
-        return Policy(dataset(), built, *parts, version, linked, relations)
+        return Policy(dataset(), built, *parts, version, linked, relations, hidings=hidden)
 
     return build
 
@@ -208,6 +212,33 @@ def _concealment(at: Section) -> Any:
     return lambda: Concealment(**settings, profiles={name: make() for name, make in shapes.items()})
 
 
+def _hiding(at: Section) -> Any:
+    for name, reason in NOT_OF_HIDING.items():
+        if name in at.names():
+            raise PolicyUnreadable(f"`{name}` is not a setting of {at.path}: {reason}", f"Remove `{name}`.")
+    settings: dict[str, Any] = {
+        "reveals": at.take("reveals", list_of(text)),
+        "about": at.take("about", list_of(text)),
+        "releases": at.take("releases", list_of(text), ()),
+        "mix": at.take("mix", lambda value: value if isinstance(value, str) else list_of(number)(value)),
+        "at_most": at.take("at_most", number, AT_MOST),
+        "among": at.take("among", lambda value: value if isinstance(value, str) else whole(value), "all"),
+        "margin": at.take("margin", number, MARGIN),
+        "smallest": at.take("smallest", whole, SMALLEST),
+        "answers": at.take("answers", one_of(*ANSWERS), ANSWERS[0]),
+    }
+    at.done()
+    return lambda: Hiding(**settings)
+
+
+NOT_OF_HIDING = {
+    "shows": "values are always released as bins, because inside a bin the composition of groups is not equal.",
+    "rho": "it follows from `among` and the number of groups, and `tidegate check` prints it.",
+    "tests": "hiding uses no test; the same share of every value is released.",
+    "sensitive": "the names of sensitive groups are private, and a policy is public. Pass them to `tidegate release open`.",
+}
+
+
 def _profile(at: Section) -> Any:
     prior, values = at.take("prior", number), at.take("values", list_of(number))
     at.done()
@@ -280,8 +311,9 @@ def write_policy(policy: Policy) -> str:
         lines += ["[attributes]", *_lines(content["attributes"])]
     promises = content.get("promise", {})
     for name, promise in promises.items():
-        for path, section in promise.items() if name == "concealment" else [("", promise)]:
-            header = f"promise.{name}" + (f".{key_text(path)}" if name == "concealment" else "")
+        named = name in ("concealment", "hiding")
+        for path, section in promise.items() if named else [("", promise)]:
+            header = f"promise.{name}" + (f".{key_text(path)}" if named else "")
             lines += ["", f"[{header}]", *_lines(section)]
     for collection in policy.collections.values():
         lines += ["", *write_collection(collection).splitlines()]

@@ -10,8 +10,8 @@ from tidegate.policy import Policy
 from tidegate.release import run
 from tidegate.release.layout import Layout
 from tidegate.release.mechanisms import Reading
-from tidegate.release.plan import Plan, Progress
-from tidegate.release.request import RecordRequest
+from tidegate.release.plan import Plan
+from tidegate.release.request import Progress, RecordRequest
 from tidegate.release.result import Deferred, Outcome, Outcomes, Records, Refused
 from tidegate.tables import Table
 

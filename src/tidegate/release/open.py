@@ -11,7 +11,8 @@ from tidegate.errors import Infeasible, PolicyLoosened
 from tidegate.ledger import Ledger
 from tidegate.ledger.release_book import ReleaseBook
 from tidegate.policy import Concealment, Policy
-from tidegate.release.plan import Plan, Progress, make_plan, plan_from_dict
+from tidegate.release.plan import Plan, make_plan, plan_from_dict
+from tidegate.release.request import Progress
 from tidegate.tables import Table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from tidegate.errors import PolicyUnreadable
 from tidegate.policy import Concealment
+from tidegate.release.request import Progress
 from tidegate.risk.simulation import CriticalTable, target_table, total_table
 
-Progress = Callable[[int, int], None]
 # A simulated critical value is itself a value of the statistic: a measure equal to it has reached it.
 REACHED = 1 - 1e-9
 TOTAL, TARGET = "total", "target"  # tables of critical values: of all records, of the records of one target

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from tidegate.ledger.release_book import key_hash
 
+Progress = Callable[[int, int], None]  # receives how many of how many are decided
 BATCH = 1_000  # keys decided under one ledger entry
 
 

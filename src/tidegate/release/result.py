@@ -49,8 +49,14 @@ class Deferred(_OneRow):
 
     number: int
     ahead: int | None = None
+    later: bool = False  # the record was added after the selection of a hiding promise; the request has no number
 
     def __str__(self) -> str:
+        if self.later:
+            return (
+                "Deferred: the record was added after the records for release were chosen. Request it again once the data "
+                "holder has opened the next selection."
+            )
         position = "" if self.ahead is None else f" It is number {self.ahead + 1:,} in the queue."
         return (
             f"Request {self.number:,}: deferred.{position} It will be released once doing so reveals no more about a group "
@@ -58,12 +64,35 @@ class Deferred(_OneRow):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"outcome": "deferred", "number": self.number, "ahead": self.ahead}
+        later = {"later": True} if self.later else {}
+        return {"outcome": "deferred", "number": self.number, "ahead": self.ahead, **later}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Deferred:
         """Return the outcome that `to_dict` wrote."""
-        return cls(data["number"], data["ahead"])
+        return cls(data["number"], data["ahead"], data.get("later", False))
+
+
+@dataclass(frozen=True)
+class Withheld(_OneRow):
+    """The record is not among those that were chosen for release. This is final."""
+
+    number: int
+    day: str
+
+    def __str__(self) -> str:
+        return (
+            f"Request {self.number:,}: withheld. The record is not among the records that were chosen for release on "
+            f"{self.day}; asking again changes nothing."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"outcome": "withheld", "number": self.number, "day": self.day}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], policy: Policy | None = None) -> Withheld:
+        """Return the outcome that `to_dict` wrote."""
+        return cls(data["number"], data["day"])
 
 
 @dataclass(frozen=True)
@@ -84,8 +113,13 @@ class Refused(_OneRow):
         return cls(data["reason"])
 
 
-Outcome = Released | Deferred | Refused
-OUTCOMES: dict[str, type[Outcome]] = {"released": Released, "deferred": Deferred, "refused": Refused}
+Outcome = Released | Deferred | Withheld | Refused
+OUTCOMES: dict[str, type[Outcome]] = {
+    "released": Released,
+    "deferred": Deferred,
+    "withheld": Withheld,
+    "refused": Refused,
+}
 
 
 def outcome_from_dict(data: Mapping[str, Any], policy: Policy | None = None) -> Outcome:
@@ -120,6 +154,7 @@ def _row(outcome: Mapping[str, Any]) -> Row:
     return {**fixed, **{columns[name]: value for name, value in record.items()}}
 
 
+LATER = Deferred(0, later=True)
 NOBODY = Refused("no record has this key")
 SEVERAL = Refused("several records have this key")
 OUTSIDE = Refused("the record has a value that the policy does not declare, so no test covers it")

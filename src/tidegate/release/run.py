@@ -26,8 +26,8 @@ from tidegate.policy import Policy
 from tidegate.release.gate import Cells, Controller, Gate
 from tidegate.release.layout import Layout
 from tidegate.release.open import open_plans
-from tidegate.release.plan import Plan, Progress
-from tidegate.release.request import RecordRequest, is_storable
+from tidegate.release.plan import Plan
+from tidegate.release.request import Progress, RecordRequest, is_storable
 from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Outcomes, Records, Refused, Released
 from tidegate.tables import Table
 

@@ -45,6 +45,7 @@ from tidegate.service.routes import (
     notebook,
     releases,
     risk,
+    selections,
     syntheses,
 )
 from tidegate.service.routes import datasets as dataset_routes
@@ -57,6 +58,7 @@ PARTS = (
     answers,
     notebook,
     releases,
+    selections,
     collections,
     collection_drafts,
     syntheses,

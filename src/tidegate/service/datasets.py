@@ -102,7 +102,6 @@ def _replace(path: Path, text: str, agree: Callable[[], None]) -> None:
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
-    from tidegate.release.desk import Desk
 
 T = TypeVar("T")
 CACHED_TABLES = 4  # sets of synthetic tables; others are regenerated
@@ -122,10 +121,10 @@ class ServedDataset:
         self._results: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self.planned = lru_cache(maxsize=CACHED_SQL)(lambda sql: plan_sql(sql, session.policy))
 
-    def desk(self, promise: str) -> Desk:
-        """Return the release desk of a promise. Opening it for the first time takes some seconds."""
-        if promise not in self.policy.concealments:
-            raise NotThere("This data set has no concealment promise of that name.", "See GET /data/{name}.")
+    def desk(self, promise: str) -> Any:
+        """Return the release desk of a promise (Desk or HidingDesk). Opening the former first takes some seconds."""
+        if promise not in self.policy.release_promises:
+            raise NotThere("This data set has no release promise of that name.", "See GET /data/{name}.")
         return self._open_once("desk", promise, lambda: self.session.release(promise))
 
     def survey(self, collection: str) -> Survey:

@@ -60,6 +60,19 @@ _TOKEN = {
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
+_SELECTION = {
+    "epoch": 1,
+    "opened": "2026-11-17",
+    "entry": 9,
+    "share": 0.375,
+    "mix": ["1/4", "1/8"],
+    "at_most": "3/4",
+    "groups": ["L1", "L2"],
+    "values": ["18-27", "28-37"],
+    "sizes": [200, 160],
+    "hidden": [0, 1],
+    "quotas": [[50, 25], [40, 20]],
+}
 _COLLECTED = {
     "collection": "shoppers",
     "version": 1,
@@ -179,6 +192,8 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         ],
         "next": None,
     },
+    ("GET", "/data/{name}/selections"): {"selections": [_SELECTION]},
+    ("POST", "/data/{name}/selections"): _SELECTION,
     ("POST", f"{_DESK}/requests"): {"outcomes": [{"outcome": "deferred", "number": 15, "ahead": 13}]},
     ("POST", f"{_DESK}/status"): {
         "outcome": "released",

@@ -25,6 +25,7 @@ from tidegate.noise import SecureBits
 from tidegate.policy import Policy, RowSource, read_policy
 from tidegate.policy.row_source import read_row_source
 from tidegate.policy.tables import with_references
+from tidegate.release.hiding import Selection
 from tidegate.session.protocol import Question
 from tidegate.tables import Table, open_linked, open_table
 from tidegate.tables.links import open_parts, related_rows
@@ -33,7 +34,9 @@ from tidegate.tables.source import SourceState, is_current, snapshot_folder, sou
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
-    from tidegate.release.plan import Progress as DeskProgress
+    from tidegate.release.hiding import ShowShort
+    from tidegate.release.hiding_desk import HidingDesk
+    from tidegate.release.request import Progress as DeskProgress
     from tidegate.synthesize.links import LinkedTables
     from tidegate.synthesize.model import Model, Progress
     from tidegate.synthesize.quality import PaidQuality
@@ -309,16 +312,42 @@ class Session:
             query.check(query.target(self.policy))
         return derive(queries[0], self.policy, self.ledger) if queries else None
 
-    def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk:
-        """Return the release desk of a concealment promise (optional if the policy has only one).
+    def release(self, promise: str = "", *, progress: DeskProgress | None = None) -> Desk | HidingDesk:
+        """Return the release desk of a concealment or hiding promise (optional if the policy has only one).
 
-        The first opening fixes the baseline and the critical values in the ledger.
+        The first opening under a concealment promise fixes the baseline and the critical values in the ledger. A desk
+        under a hiding promise requires an open selection (`open_release`).
         """
+        promises = self.policy.release_promises
+        name = promise or (next(iter(promises)) if len(promises) == 1 else "")
+        source = source_address(self.policy, self._given, folder=self._folder)
+        if self.policy.hidings:
+            from tidegate.release.hiding_desk import HidingDesk
+
+            return HidingDesk(name, self.policy, lambda: self.table, self.ledger)
         from tidegate.release.desk import Desk  # here: its compiler takes long to load
 
-        name = promise or (next(iter(self.policy.concealments)) if len(self.policy.concealments) == 1 else "")
-        source = source_address(self.policy, self._given, folder=self._folder)
         return Desk(name, self.policy, lambda: self.table, self.ledger, source=source, progress=progress)
+
+    def open_release(
+        self,
+        *,
+        sensitive: Sequence[Sequence[str] | str] | None = None,
+        later: bool = False,
+        show_short: ShowShort | None = None,
+    ) -> Selection:
+        """Choose the records that can be released under the hiding promises. For the data holder; this is final.
+
+        Args:
+            sensitive: The groups to hide if the promise has `among` = k. They are private: a policy does not name them.
+            later: Open the next selection, over the records that were added since the last one.
+            show_short: Receives the cells (group, value) with too few records, if the selection cannot be opened.
+        """
+        from tidegate.release.hiding import open_selection
+
+        source = source_address(self.policy, self._given, folder=self._folder)
+        options: dict[str, Any] = {"sensitive": sensitive, "later": later, "show_short": show_short}
+        return open_selection(self.policy, lambda: self.table, self.ledger, source=source, **options)
 
     def collect(self, name: str = "", *, reports: str = "") -> Survey:
         """Return the survey of a collection (optional if the policy has only one).

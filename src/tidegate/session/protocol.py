@@ -18,6 +18,7 @@ from tidegate.answer.sql import SqlPlan
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.policy import Policy
+from tidegate.release.hiding import Selection
 from tidegate.release.result import Outcome, Outcomes, Records
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ Question: TypeAlias = Query | Sequence[Query] | list[str] | str | SqlPlan
 
 
 class ReleaseDesk(Protocol):
-    """Releases records under one concealment promise."""
+    """Releases records under one concealment or hiding promise."""
 
     def request(self, key: str | int) -> Outcome:
         """Request the record of a key."""
@@ -217,7 +218,11 @@ class DataSession(Protocol):
         ...
 
     def release(self, promise: str = "") -> ReleaseDesk:
-        """Return the release desk of a concealment promise (optional if the policy has only one)."""
+        """Return the release desk of a concealment or hiding promise (optional if the policy has only one)."""
+        ...
+
+    def open_release(self, *, sensitive: Sequence[Sequence[str] | str] | None = None, later: bool = False) -> Selection:
+        """Choose the records that can be released under the hiding promises. For the data holder; this is final."""
         ...
 
     def collect(self, name: str = "") -> CollectionSurvey:

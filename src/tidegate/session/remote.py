@@ -28,6 +28,7 @@ from tidegate.ledger.charge import account_from_dict
 from tidegate.policy import Policy
 from tidegate.policy.tables import with_content
 from tidegate.policy.toml import policy_from_dict
+from tidegate.release.hiding import Selection
 from tidegate.session.http import TIMEOUT, ServiceClient, read_response
 from tidegate.session.jobs import SynthesisJob
 from tidegate.session.protocol import Question
@@ -237,8 +238,19 @@ class RemoteSession:
         return read_response(lambda: Derived.from_dict(data, policy)) if data else None
 
     def release(self, promise: str = "") -> RemoteDesk:
-        """Return the release desk of a concealment promise (optional if the policy has only one)."""
+        """Return the release desk of a concealment or hiding promise (optional if the policy has only one)."""
         return RemoteDesk(self._client, self._at("desks", promise or self._only("desks")))
+
+    def open_release(self, *, sensitive: Sequence[Sequence[str] | str] | None = None, later: bool = False) -> Selection:
+        """Choose the records that can be released under the hiding promises. For an owner; this is final.
+
+        Args:
+            sensitive: The groups to hide if the promise has `among` = k.
+            later: Open the next selection, over the records that were added since the last one.
+        """
+        groups = None if sensitive is None else [[g] if isinstance(g, str) else list(g) for g in sensitive]
+        data = self._client.post(self._at("selections"), {"sensitive": groups, "later": later})
+        return read_response(lambda: Selection.from_dict(data))
 
     def collect(self, name: str = "") -> RemoteSurvey:
         """Return the survey of a collection (optional if the policy has only one)."""

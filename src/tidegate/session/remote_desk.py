@@ -15,7 +15,7 @@ PAGE = 1_000  # records of one response
 
 @dataclass(frozen=True)
 class RemoteDesk:
-    """Releases records under one concealment promise. Respondents can request their own record only."""
+    """Releases records under one concealment or hiding promise. Respondents can request their own record only."""
 
     _client: ServiceClient
     _path: str
@@ -56,7 +56,7 @@ class RemoteDesk:
         return records, cursor
 
     def state(self) -> dict[str, Any]:
-        """Return exposure against its critical values, shares and queue. Owners only."""
+        """Return what was released, with exposure, shares and queue, or with the quotas of a hiding promise. Owners only."""
         return dict(self._client.get(self._path))
 
     def audit(

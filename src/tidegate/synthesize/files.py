@@ -180,7 +180,7 @@ def _page(tables: SyntheticTables, paths: list[Path]) -> str:
 def describe_request(tables: SyntheticTables) -> dict[str, Any]:
     """Return what a saved model states about its request: the columns, the policy's public part, and the charge."""
     plan = tables.plan
-    public = replace(plan.policy, concealments={}, collections={}).public_dict()
+    public = replace(plan.policy, concealments={}, hidings={}, collections={}).public_dict()
     request = {**tables.description.to_dict(tables.stages), **tables.charge.to_dict()}
     return {"policy": public, "columns": list(plan.request.columns), "learnt": _sizes(plan.columns), "request": request}
 

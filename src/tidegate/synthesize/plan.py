@@ -13,6 +13,7 @@ from typing import Any
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.policy import EachPerson, Policy
+from tidegate.policy.hiding import refuse_combination
 from tidegate.synthesize.columns import Columns, columns_of
 from tidegate.synthesize.diary import NOTHING, Loss
 from tidegate.synthesize.facts import Facts
@@ -120,6 +121,7 @@ def plan_for(request: SynthesisRequest, policy: Policy) -> Plan:
         )
     _refuse_too_small(request.limit, LEAST * policy.dataset.unit.rows_per_person)
     columns = columns_of(policy, request.columns, adaptive=request.model != OLD)
+    refuse_combination(policy.hidings, columns.names, "The synthetic table")
     known = [column.name for column in columns.learnt]
     if request.target and request.target not in known:
         raise Unsupported(

@@ -77,7 +77,7 @@ class Table:
         """Return the same columns on the same engine without rows: a failure there has a public reason."""
         check_names(self._source, self.policy.attributes)
         empty = copy(self)
-        for name in ("counted", "size"):
+        for name in ("counted", "size", "_statements"):
             empty.__dict__.pop(name, None)
         empty._source = self._source.filter(ibis.literal(False))
         return empty
@@ -228,25 +228,61 @@ class Table:
 
         Dates, times and decimals are on their grid, never finer. Unknown keys are left out. A key with several records is listed in `twice` and left out.
         """
+        parts = []
+        for start in range(0, len(keys), AT_ONCE):
+            read = self._lookup(columns, axes, [str(key) for key in keys[start : start + AT_ONCE]])
+            with self.turn:
+                parts.append(ask_engine(read, what="looking up records"))
+        labels = {name: self.policy.attribute(name) for name in columns if is_coded(self.policy.attribute(name))}
+        return ask_engine(lambda: _records(parts, columns, axes, labels), what="looking up records")
+
+    def _keyed(self, columns: Sequence[str], axes: Sequence[Axis]) -> Any:
+        """Return all rows with the text of their key, some columns, and the code on each axis, as an expression."""
         cells = {f"{CELL}{n}": (axis.name, axis.attribute) for n, axis in enumerate(axes)}
         coded = with_codes(self._source, cells, self.boundary)
         key = coded[self.key_column]
         text = key if key.type().is_binary() or key.type().is_string() else self.boundary.encoded(key.cast("string"))
-        keyed = coded.mutate(**{NAMED: text}).select(NAMED, *columns, *cells)
-        parts = []
-        for start in range(0, len(keys), AT_ONCE):
-            rows = self._among(keyed, [str(key) for key in keys[start : start + AT_ONCE]])
-            with self.turn:
-                parts.append(ask_engine(rows.to_pyarrow, what="looking up records"))
-        labels = {name: self.policy.attribute(name) for name in columns if is_coded(self.policy.attribute(name))}
-        return ask_engine(lambda: _records(parts, columns, axes, labels), what="looking up records")
+        return coded.mutate(**{NAMED: text}).select(NAMED, *columns, *cells)
 
-    def _among(self, keyed: Any, keys: list[str]) -> Any:
-        """Return the rows of some keys. Ibis compiles hundreds of literals slower than DuckDB joins them."""
-        if self.engine == "duckdb" and len(keys) > 20:
-            return keyed.semi_join(ibis.memtable(pa.table({NAMED: [key_value.encode() for key_value in keys]})), NAMED)
+    def all_records(self, columns: Sequence[str], axes: Sequence[Axis], *, rows: int = 65_536) -> Iterator[RecordBatch]:
+        """Yield every row with its key, some columns, and its cell on each axis (DROPPED if it has none), in parts.
+
+        Other queries on this table wait until all parts are read.
+        """
+        keyed = self._keyed(columns, axes)
+        labels = {name: self.policy.attribute(name) for name in columns if is_coded(self.policy.attribute(name))}
+        with self.turn:
+            reader = ask_engine(lambda: keyed.to_pyarrow_batches(chunk_size=rows), what="reading records")
+            while (batch := ask_engine(lambda: next(reader, None), what="reading records")) is not None:
+                part = pa.Table.from_batches([batch])
+                yield ask_engine(lambda: _record_batch(part, columns, axes, labels), what="reading records")  # noqa: B023
+
+    def _lookup(self, columns: Sequence[str], axes: Sequence[Axis], keys: list[str]) -> Callable[[], pa.Table]:
+        """Return a function that reads the rows of some keys.
+
+        On DuckDB the statement is compiled once and the keys are parameters: compiling takes 8 ms, reading 10,000 rows 2 ms.
+        """
+        if self.engine == "duckdb":
+            statement = self._lookup_statement(tuple(columns), tuple(axis.name for axis in axes), axes)
+            values = [[key_value.encode() for key_value in keys]]
+            return lambda: self.boundary.backend.con.execute(statement, values).to_arrow_table()
+        keyed = self._keyed(columns, axes)
         literals = [self.boundary.literal(key_value) for key_value in keys] if self.boundary.encodes else keys
-        return keyed.filter(keyed[NAMED].isin(literals))
+        read: Callable[[], pa.Table] = keyed.filter(keyed[NAMED].isin(literals)).to_pyarrow
+        return read
+
+    def _lookup_statement(self, columns: tuple[str, ...], names: tuple[str, ...], axes: Sequence[Axis]) -> str:
+        """Return the compiled statement of a lookup. An axis follows from its name, because a release uses bins only."""
+        if (columns, names) not in self._statements:
+            compiled = ask_engine(lambda: ibis.to_sql(self._keyed(columns, axes)), what="looking up records")
+            self._statements[columns, names] = (
+                f'SELECT * FROM ({compiled}) WHERE "{NAMED}" IN (SELECT UNNEST(?::BLOB[]))'  # noqa: S608  (names of the policy)
+            )
+        return self._statements[columns, names]
+
+    @cached_property
+    def _statements(self) -> dict[tuple[tuple[str, ...], tuple[str, ...]], str]:
+        return {}
 
     def batches(self, columns: Sequence[str], *, rows: int = 65_536) -> Iterator[pa.RecordBatch]:
         """Yield the named columns of every counted row as Arrow batches, streamed if the engine supports it.
@@ -319,6 +355,30 @@ class Records:
     columns: dict[str, dict[str, Any]]
     cells: dict[str, tuple[int, ...]]
     twice: frozenset[str]
+
+
+@dataclass(frozen=True)
+class RecordBatch:
+    """Some rows of a table: their keys as text, and their cells on each axis."""
+
+    keys: list[str]
+    cells: list[NDArray[np.int64]]
+    columns: Mapping[str, list[Any]]
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Return the named columns of one row."""
+        return {name: values[index] for name, values in self.columns.items()}
+
+
+def _record_batch(
+    part: pa.Table, columns: Sequence[str], axes: Sequence[Axis], labels: Mapping[str, Attribute]
+) -> RecordBatch:
+    values = {
+        name: [_label(value, labels[name]) if name in labels else _text(value) for value in part[name].to_pylist()]
+        for name in columns
+    }
+    cells = [np.asarray(axis.cells_of(part[f"{CELL}{n}"]), np.int64) for n, axis in enumerate(axes)]
+    return RecordBatch([str(_text(name)) for name in part[NAMED].to_pylist()], cells, values)
 
 
 def _records(

@@ -11,13 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.arrays import Floats
-from tidegate.audit.releases.worlds import Controlled, Everything, ObservedRelease, draw_pair, observe_release
+from tidegate.audit.releases.worlds import Controlled, Everything, ObservedRelease, World, draw_pair, observe_release
 from tidegate.policy import Concealment
 from tidegate.release.gate import Gate
 from tidegate.release.plan import Plan, make_plan
@@ -28,6 +28,15 @@ Observer = Callable[[ObservedRelease], Floats]
 WORLDS, RECORDS, CONFIDENCE, SEED = 200, 2_000, 0.95, 7
 EARLY = 30  # records of a group that are released before its test has much evidence
 NO_CONTROL = "none"
+
+
+@runtime_checkable
+class Desk(Protocol):
+    """A control whose owner can name groups in private, and which can refuse to open."""
+
+    def show(self, plan: Plan, profile: Floats, world: World) -> ObservedRelease | None:
+        """Return what an observer sees of a world when all of it is requested; None if the desk does not open."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -149,7 +158,8 @@ def observe(
     worlds: int = WORLDS,
     records: int = RECORDS,
     observers: Mapping[str, Observer] = OBSERVERS,
-    control: Controlled = Gate,
+    control: Controlled | Desk = Gate,
+    same_data_set: bool = False,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
     name: str = "",
@@ -161,7 +171,8 @@ def observe(
         worlds: The number of pairs of data sets; the same for every plan with these values, targets and seed.
         records: The number of records in a data set. All of them are requested, in a random order.
         control: Decides requests. `Everything` shows what observers can see without control; a faulty control must be
-            detected.
+            detected. Data sets for which a `Desk` does not open are left out; there is no result if it never opens.
+        same_data_set: Compare the sensitive group with the ordinary groups of its own data set only.
 
     Guarantee:
         Each interval contains its AUC with probability at least `confidence`, one by one and not all at once.
@@ -169,22 +180,33 @@ def observe(
     weights = np.array([float(weight) for weight in profile])
     shape = weights / weights.sum()
     shares: dict[str, list[float]] = {observer: [] for observer in observers}
-    released = 0.0
+    released, opened = 0.0, 0
     for index in range(worlds):
-        with_one, without = draw_pair(plan, shape, records, np.random.default_rng([seed, index]))
-        seen, calm = (observe_release(plan, shape, world, control) for world in (with_one, without))
-        released += seen.targets.size / with_one.cells.size
+        pair = draw_pair(plan, shape, records, np.random.default_rng([seed, index]))
+        views = [_show(plan, shape, world, control) for world in (pair[:1] if same_data_set else pair)]
+        if any(view is None for view in views):
+            continue
+        seen, *calm = [view for view in views if view is not None]
+        opened += 1
+        released += seen.targets.size / pair[0].cells.size
         for observer, score in observers.items():
             scores = score(seen)
-            ordinary = np.concatenate([np.delete(scores, with_one.sensitive), score(calm)])
-            shares[observer].append(outscored_share(float(scores[with_one.sensitive]), ordinary))
+            ordinary = np.concatenate([np.delete(scores, pair[0].sensitive), *map(score, calm)])
+            shares[observer].append(outscored_share(float(scores[pair[0].sensitive]), ordinary))
     free = control is Everything
     test = name or (NO_CONTROL if free else " and ".join(plan.promise.tests))
-    level = None if free else plan.promise.significance
+    level = None if free or isinstance(control, Desk) else plan.promise.significance
     return [
-        Observation(test, level, observer, *area(values, confidence=confidence), released / worlds)
+        Observation(test, level, observer, *area(values, confidence=confidence), released / opened)
         for observer, values in shares.items()
+        if values
     ]
+
+
+def _show(plan: Plan, profile: Floats, world: World, control: Controlled | Desk) -> ObservedRelease | None:
+    if isinstance(control, Desk):
+        return control.show(plan, profile, world)
+    return observe_release(plan, profile, world, control)
 
 
 def survey(

@@ -22,7 +22,7 @@ routes = router()
 def access_page(request: Request, caller: CurrentCaller) -> Response:
     names = [name for name in request.app.state.datasets if caller.dataset in ("", name)]
     first = names[0] if names else "people"
-    desks = [name for name in names if request.app.state.datasets[name].policy.concealments]
+    desks = [name for name in names if request.app.state.datasets[name].policy.release_promises]
     example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
         **list_tokens(request, caller),

@@ -36,7 +36,7 @@ def layout_values(request: Request, *, here: str, json_urls: tuple[str, ...] = (
         "here": here,
         "json_urls": json_urls,
         "dataset": served.name if served else "",
-        "desks": list(served.policy.concealments) if served else [],
+        "desks": list(served.policy.release_promises) if served else [],
         "collections": list(served.policy.collections) if served else [],
         "address": service_url(request),
     }

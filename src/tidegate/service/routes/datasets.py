@@ -47,7 +47,7 @@ def summary(served: ServedDataset, caller: Caller) -> Described:
         "promise": str(policy.identification or policy.loss or ""),
         "account": account_of(served, caller) if answers else None,
         "warnings": [finding.to_dict() for finding in explain(policy) if finding.warning],
-        "desks": list(policy.concealments),
+        "desks": list(policy.release_promises),
         "collections": list(policy.collections),
     }
 

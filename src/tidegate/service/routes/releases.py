@@ -17,7 +17,9 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from tidegate.charts import Chart
-from tidegate.errors import Unsupported
+from tidegate.errors import Infeasible, Unsupported
+from tidegate.policy import Hiding
+from tidegate.policy.hiding import join_hidings
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.openapi_examples import EXAMPLES
@@ -33,16 +35,19 @@ from tidegate.service.routes.dependencies import (
     router,
     with_charts,
 )
+from tidegate.service.routes.selections import hiding_state, open_selections
 from tidegate.service.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
-    from tidegate.release.desk import Desk
+    from tidegate.audit import Observation
+    from tidegate.release.result import Outcome
     from tidegate.release.tracks import Track
 
 routes = router()
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
+MOST_RECORDS = 5000  # of a simulated data set
 PAGE = {"example": EXAMPLES["GET", "/data/{name}/desks/{promise}/released"]}
 FILES: Any = {
     200: {
@@ -65,11 +70,12 @@ class SingleKey(Form):
 class Audit(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"worlds": 20, "records": 400, "profile": [1, 1, 2, 4]}})
     worlds: int = Field(20, ge=2, le=60, description="The number of simulated pairs of data sets.")
-    records: int = Field(400, ge=10, le=5000, description="The number of records in each data set.")
+    records: int = Field(400, ge=10, le=MOST_RECORDS, description="The number of records in each data set.")
     profile: list[Annotated[float, Field(ge=0, le=1e9)]] = Field(
         [],
         max_length=1000,
-        description="The distribution of values in a sensitive group; by default the policy's first profile.",
+        description="The distribution of values in a sensitive group; by default the policy's first profile, or the "
+        "first half of the values three times as likely under a hiding promise.",
     )
     seed: int = Field(1, ge=0, le=2**31)
 
@@ -77,15 +83,22 @@ class Audit(Form):
 @routes.get("/record")
 def own_record(request: Request, caller: CurrentCaller) -> Described:
     served: ServedDataset = request.app.state.datasets[caller.dataset]
-    desks = [{"desk": name, **describe_promise(served, name)} for name in served.policy.concealments]
+    desks = [{"desk": name, **describe_promise(served, name)} for name in served.policy.release_promises]
     return {"dataset": served.name, "key": key_column(served), "desks": desks}
 
 
 def describe_promise(served: ServedDataset, promise: str) -> Described:
     """Return the columns that a desk releases and the promise that it checks."""
-    concealment = served.policy.concealments[promise]
-    columns = {name: list(getattr(concealment, name)) for name in ("releases", "reveals", "about")}
-    return {"promise": str(concealment), **columns, "significance": float(concealment.significance)}
+    described = served.policy.release_promises[promise]
+    columns = {name: list(getattr(described, name)) for name in ("releases", "reveals", "about")}
+    if isinstance(described, Hiding):
+        return {"promise": str(described), "kind": "hiding", **columns}
+    return {
+        "promise": str(described),
+        "kind": "concealment",
+        **columns,
+        "significance": float(described.significance),
+    }
 
 
 @routes.get("/data/{name}/desks/{promise}")
@@ -97,6 +110,8 @@ def desk_state(
         str, Query(max_length=300, description="The test that the exposure chart shows; all by default.")
     ] = "",
 ) -> Described:
+    if promise in served.policy.hidings:
+        return {**describe_promise(served, promise), **hiding_state(served, promise)}
     from tidegate.release.mechanisms import REGISTERED  # here: numba is slow to import
 
     desk = served.desk(promise)
@@ -180,7 +195,8 @@ def request_status(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
 ) -> Described:
     _refuse_others(request, served, caller, [body.key])
-    return served.desk(promise).status(body.key).to_dict()
+    outcome: Outcome = served.desk(promise).status(body.key)
+    return outcome.to_dict()
 
 
 @routes.post("/data/{name}/desks/{promise}/withdrawals")
@@ -212,7 +228,7 @@ def released_records(
 def _file(served: ServedDataset, promise: str, after: int, kind: str) -> Response:
     """Return all records released after a cursor as a file, read and sent in parts."""
     parts = _read(served.desk(promise), after)
-    columns = list(served.policy.concealments[promise].releases)
+    columns = list(served.policy.release_promises[promise].releases)
     lines = _csv(columns, parts) if kind == "csv" else _json(parts)
     headers = {"content-disposition": f'attachment; filename="{served.name}-{promise}.{kind}"'}
     return StreamingResponse(
@@ -220,7 +236,7 @@ def _file(served: ServedDataset, promise: str, after: int, kind: str) -> Respons
     )
 
 
-def _read(desk: Desk, after: int) -> Iterator[list[dict[str, Any]]]:
+def _read(desk: Any, after: int) -> Iterator[list[dict[str, Any]]]:
     while True:
         records, cursor = desk.released(after, limit=AT_ONCE)
         yield records
@@ -252,19 +268,53 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
 
 @routes.post("/data/{name}/desks/{promise}/audits")
 def audit_release(served: Served, promise: Promise, body: Audit) -> Described:
+    size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
+    simulate = _observe_hiding if promise in served.policy.hidings else _observe_concealment
+    observations = simulate(served, promise, body.profile, size)
+    return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
+
+
+def _observe_concealment(
+    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
+) -> list[Observation]:
     from tidegate.audit import observe  # here: numba is slow to import
+    from tidegate.audit.releases.comparison import observe_hiding
     from tidegate.audit.releases.worlds import Everything
 
     plan = served.desk(promise).plans[promise]
-    profile = body.profile or _profile(served, promise)
-    if len(profile) != plan.values or not sum(profile):
+    weights = profile or _profile(served, promise)
+    _check_profile(weights, plan.values)
+    hiding = Hiding(reveals=plan.promise.reveals, about=plan.promise.about, mix="table")
+    return [
+        *observe(plan, weights, control=Everything, **size),
+        *observe(plan, weights, **size),
+        *observe_hiding(plan, hiding, weights, **size, same_data_set=True),
+    ]
+
+
+def _observe_hiding(
+    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
+) -> list[Observation]:
+    """Compare both kinds of promises. Ordinary groups have the values of the open selection's mix."""
+    from tidegate.audit.releases.comparison import compare  # here: numba is slow to import
+
+    selections = open_selections(served)
+    if not selections:
+        raise Infeasible(
+            "The selection is not open yet, so there is no mix to simulate with.", "Open the selection first."
+        )
+    quotas = selections[0].quotas
+    if profile:
+        _check_profile(profile, len(quotas.mix))
+    return compare(join_hidings(served.policy.hidings).promise, quotas.mix, quotas.sizes, profile, **size)
+
+
+def _check_profile(profile: list[float], values: int) -> None:
+    if len(profile) != values or not sum(profile):
         raise Unsupported(
-            f"The profile must have {plan.values:,} weights, one per value, and not all can be 0.",
+            f"The profile must have {values:,} weights, one per value, and not all can be 0.",
             "Specify the distribution of values in a sensitive group.",
         )
-    size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
-    observations = [*observe(plan, profile, control=Everything, **size), *observe(plan, profile, **size)]
-    return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
 
 
 def key_column(served: ServedDataset) -> str:

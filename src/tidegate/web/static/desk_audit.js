@@ -15,7 +15,7 @@ export function observers(desk, current) {
     const request = { worlds: Number(at("worlds").value), records: Number(at("records").value), profile: weights() };
     if (!request.profile) return tell({ what: "The weights must be numbers separated by commas.", do: `Enter one weight per value${current() ? `: ${current().values.length} numbers` : ""}.` });
     showCode(withOptions(desk.all_codes.audit, Object.entries(request).map(([name, value]) => `${name}=${JSON.stringify(value)}`), []));
-    const text = `Simulating ${request.worlds} pairs of ${request.records.toLocaleString("en")} records, twice`;
+    const text = `Simulating ${request.worlds} pairs of ${request.records.toLocaleString("en")} records under each control`;
     const { value, error } = await timed(at("simulating"), text, () => quietly("POST", `${desk.at}/audits`, request), event.target.querySelectorAll("button"));
     tell(error);
     return value ? show(value) : null;
@@ -28,13 +28,20 @@ function weights() {
 }
 
 function show({ observations, worlds, records }) {
-  const free = observations.filter((observation) => observation.test === "none"), controlled = observations.filter((observation) => observation.test !== "none");
-  const other = (observation) => free.find((each) => each.observer === observation.observer);
-  fill(at("observers"), ["observer", "all records released", "under these tests", "conclusion"], controlled.map((observation) => [observation.observer, area(other(observation)), area(observation), verdict(observation)]));
-  const successful = controlled.filter((observation) => observation.betrayed), released = controlled.length ? Math.round(100 * controlled[0].released) : 0;
+  const under = (test) => observations.filter((observation) => observation.test === test);
+  const free = under("none"), hidden = under("hiding"), controlled = observations.filter(({ test }) => test !== "none" && test !== "hiding");
+  const same = (group, observation) => group.find((each) => each.observer === observation.observer);
+  const columns = ["observer", "all records released", "under these tests", "conclusion", ...(hidden.length ? ["under a hiding promise"] : [])];
+  fill(at("observers"), columns, controlled.map((observation) => [observation.observer, area(same(free, observation)), area(observation), verdict(observation), ...(hidden.length ? [area(same(hidden, observation))] : [])]));
+  const successful = controlled.filter((observation) => observation.betrayed), released = share(controlled);
   const still = successful.length ? `${successful.length} of ${controlled.length} observers do better than guessing` : `no observer does better than guessing, as far as ${worlds} pairs can show`;
-  at("observed").textContent = `Under these tests, ${released}% of the records are released, and ${still} (${worlds} pairs of ${records.toLocaleString("en")} records; 95% intervals).`;
+  const other = hidden.length
+    ? `A hiding promise with its default settings releases ${share(hidden)}% of the same records; there, the group is compared with the others of its data set.`
+    : "A hiding promise with its default settings releases none of so few records.";
+  at("observed").textContent = `Under these tests, ${released}% of the records are released, and ${still} (${worlds} pairs of ${records.toLocaleString("en")} records; 95% intervals). ${other}`;
 }
+
+const share = (observations) => (observations.length ? Math.round(100 * observations[0].released) : 0);
 
 function verdict(observation) {
   if (observation.auc === null) return "";

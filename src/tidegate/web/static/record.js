@@ -39,7 +39,9 @@ async function again() {
 
 const SAYS = {
   released: () => ["Released", "Your record has been released. It contains:"],
-  deferred: ({ number, ahead }) => {
+  withheld: ({ day }) => ["Withheld", `Your record is not among the records that were chosen for release on ${day}. The choice was made at random, once for all records. It is final: requesting again changes nothing.`],
+  deferred: ({ number, ahead, later }) => {
+    if (later) return ["Not chosen yet", "Your record was added after the records for release were chosen. Request it again once the data holder has opened the next selection."];
     const position = ahead === null ? `Your request has the number ${number}` : `Your request is at position ${(ahead + 1).toLocaleString("en")} in the queue`;
     return ["Waiting", `${position}. Your record will be released once doing so reveals no more about a group than the policy allows. You can withdraw the request.`];
   },
@@ -53,7 +55,7 @@ function show(outcome, isStatus) {
   const kind = isStatus && outcome.outcome === "refused" ? "unknown" : outcome.outcome;
   const [title, says] = SAYS[kind](outcome), card = at("outcome");
   const part = (name) => card.querySelector(`[data-part="${name}"]`);
-  waits = outcome.outcome === "deferred";
+  waits = outcome.outcome === "deferred" && !outcome.later;
   if (part("says").textContent !== says) part("says").textContent = says;
   if (part("title").textContent !== title) part("title").textContent = title;
   part("record").hidden = outcome.outcome !== "released";

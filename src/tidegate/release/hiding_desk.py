@@ -1,0 +1,319 @@
+"""The release desk of a hiding promise. There is no queue, and no outcome depends on other requests.
+
+A chosen record is released at once, any other is withheld permanently. Requests that arrive together share one commit.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tidegate.arrays import Ints
+from tidegate.errors import Infeasible, NotWaiting, PolicyLoosened, Unsupported, did_you_mean
+from tidegate.ledger import Ledger
+from tidegate.ledger.entry import Entry
+from tidegate.ledger.release_book import RELEASED, WITHHELD, ReleaseBook, StoredRequest, key_hash
+from tidegate.ledger.selection_book import Selected, SelectionBook
+from tidegate.policy import Policy
+from tidegate.policy.hiding import Hiding, JointHiding
+from tidegate.release.hiding import Selection, describe_columns, describe_quotas, joint_hiding, read_selections
+from tidegate.release.layout import Layout
+from tidegate.release.request import Progress, RecordRequest, is_storable
+from tidegate.release.result import (
+    LATER,
+    NOBODY,
+    OUTSIDE,
+    SEVERAL,
+    Outcome,
+    Outcomes,
+    Records,
+    Refused,
+    Released,
+    Withheld,
+)
+from tidegate.release.selection import Population, SelectionKey, choose, quotas_of
+from tidegate.release.snapshot import record_digest
+from tidegate.tables import Table
+
+
+@dataclass
+class _Ticket:
+    """A request that waits for its part of a common commit."""
+
+    request: RecordRequest
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    error: BaseException | None = None
+    leads: bool = False
+    turn: threading.Event = field(default_factory=threading.Event)
+
+
+class HidingDesk:
+    """A release desk under a hiding promise.
+
+    Guarantee:
+        A record is released only if it was chosen when the selection opened, at most once, and never without its entry in
+        the ledger. A withheld record is never drawn again. No outcome depends on the order of requests.
+    """
+
+    def __init__(self, name: str, policy: Policy, table: Callable[[], Table], ledger: Ledger) -> None:
+        """Open the desk of a promise. The owner must have opened the selection (`open_selection`)."""
+        joint = joint_hiding(policy)
+        if name not in policy.hidings:
+            raise Unsupported(
+                f'"{policy.dataset.name}" has no hiding promise called "{name}".', did_you_mean(name, policy.hidings)
+            )
+        self.name, self.policy, self.layout = name, policy, Layout(policy)
+        self._ledger, self._open_table, self._selections = ledger, table, SelectionBook(ledger, policy)
+        openings = self._selections.openings()
+        secret = self._selections.secret()
+        if not openings or secret is None:
+            raise Infeasible(
+                f'No record of "{policy.dataset.name}" was chosen for release yet.',
+                "The data holder opens the selection once: tidegate release open POLICY",
+            )
+        ledger.open_account(policy)
+        self._key, self._book = secret.key, ReleaseBook(ledger, policy)
+        self._openings = openings
+        _refuse_changes(policy, joint, openings[-1].content())
+        if not isinstance(joint.promise.mix, str):
+            self._lower_quotas(joint.promise)
+        self._secret = self._book.secret()
+        self._lock, self._is_led = threading.Lock(), False
+        self._pending: list[_Ticket] = []
+
+    @property
+    def selections(self) -> list[Selection]:
+        """The open selections: the first, and one for each time that later records were selected."""
+        return read_selections(self._ledger, self.policy)
+
+    def _lower_quotas(self, promise: Hiding) -> None:
+        """Apply a lower mix of a changed policy to what was not released yet, by the same ranks."""
+        for selection in self.selections:
+            if isinstance(promise.mix, str) or promise.mix == selection.quotas.mix:
+                continue
+            quotas = quotas_of(promise.mix, selection.quotas.sizes, selection.quotas.hidden, promise.smallest)
+            released, rows = self._selections.released(), self._selections.rows()
+            cells: dict[int, list[str]] = {}
+            for row in rows:
+                if row.epoch == selection.epoch:
+                    cells.setdefault(row.cell, []).append(row.key)
+            key = SelectionKey(self._key, self._selections.account)
+            chosen = choose(key, selection.epoch, Population(cells, self.layout.values, self.layout.groups), quotas)
+            remaining = chosen | released
+            unchosen = [
+                row.key for row in rows if row.epoch == selection.epoch and row.digest and row.key not in remaining
+            ]
+            before = self._opening(selection.epoch).content()
+            body = {**before, **describe_quotas(promise, quotas, selection.epoch), "cut": True}
+            body["chosen"] = key.digest(selection.epoch, "chosen", sorted(chosen))
+            self._selections.cut({name: value for name, value in body.items() if name != "stored"}, unchosen)
+        self._openings = self._selections.openings()
+
+    def _opening(self, epoch: int) -> Entry:
+        """Return the first entry of a selection."""
+        if all(entry.content()["epoch"] != epoch for entry in self._openings):
+            self._openings = self._selections.openings()  # another process opened it
+        return next(entry for entry in self._openings if entry.content()["epoch"] == epoch)
+
+    def request(self, key: str | int, *, user: str = "") -> Outcome:
+        """Request the record of a key."""
+        return self.request_many([key], user=user)[str(key)]
+
+    def request_many(self, keys: Iterable[str | int], *, user: str = "", progress: Progress | None = None) -> Outcomes:
+        """Request many records, up to a thousand under one ledger entry. No decision depends on the order."""
+        request = RecordRequest.for_keys(keys, secret=self._secret, user=user)
+        outcomes = Outcomes()
+        for batch in request.batches():
+            outcomes.update(self._submit(batch))
+            if progress:
+                progress(len(outcomes), len(request))
+        return outcomes
+
+    def _submit(self, request: RecordRequest) -> dict[str, Outcome]:
+        """Decide a request together with those that arrive while the last commit is written."""
+        ticket = _Ticket(request)
+        with self._lock:
+            self._pending.append(ticket)
+            ticket.leads, self._is_led = not self._is_led, True
+        if not ticket.leads:
+            ticket.turn.wait()  # until it is decided, or until it leads
+        if ticket.leads:
+            self._lead()
+        if ticket.error is not None:
+            raise ticket.error
+        return {key: ticket.outcomes[key] for key in request.hashes}
+
+    def _lead(self) -> None:
+        """Decide all pending requests in one commit; then let the next one lead."""
+        with self._lock:
+            tickets, self._pending = self._pending, []
+        try:
+            self._decide(tickets)
+        except BaseException as error:  # every thread raises it
+            for ticket in tickets:
+                ticket.error = error
+        with self._lock:
+            self._is_led = bool(self._pending)
+            if self._pending:
+                self._pending[0].leads = True
+                self._pending[0].turn.set()
+        for ticket in tickets:
+            ticket.turn.set()
+
+    def _decide(self, tickets: list[_Ticket]) -> None:
+        """Check, look up, commit."""
+        keys = {hashed: key for ticket in tickets for key, hashed in ticket.request.hashes.items()}
+        with self._book.look() as view:
+            known = view.find(list(keys))
+            selected = self._selections.find(view.connection, list(keys))
+        new = {hashed: key for hashed, key in keys.items() if hashed not in known}
+        to_read = [key for hashed, key in new.items() if hashed not in selected or selected[hashed].digest]
+        records, refusals = self._read(to_read)
+        decided: dict[str, StoredRequest] = {}
+        for hashed, key in new.items():
+            row = selected.get(hashed)
+            if row is None:
+                refusals.setdefault(key, LATER)
+            elif not row.digest:
+                decided[hashed] = StoredRequest(0, hashed, "", "", WITHHELD, nonce="")
+            elif key in records:
+                decided[hashed] = self._compare(row, records[key])
+        requests = {
+            id(ticket): [hashed for hashed in ticket.request.hashes.values() if hashed in decided] for ticket in tickets
+        }
+        if decided:
+            known |= self._commit(tickets, requests, decided)
+        for ticket in tickets:
+            for key, hashed in ticket.request.hashes.items():
+                stored = known.get(hashed)
+                ticket.outcomes[key] = self._outcome(stored, selected.get(hashed)) if stored else refusals[key]
+
+    def _read(self, keys: list[str]) -> tuple[dict[str, tuple[int, str]], dict[str, Outcome]]:
+        """Read the records of some keys: cell and content as it would be released; refusals where there is none."""
+        if not keys:
+            return {}, {}
+        layout = self.layout
+        looked_up = self._open_table().records([key for key in keys if is_storable(key)], layout.raw, layout.axes)
+        records: dict[str, tuple[int, str]] = {}
+        refusals: dict[str, Outcome] = {
+            key: SEVERAL if key in looked_up.twice else NOBODY for key in keys if key not in looked_up.cells
+        }
+        positions = np.array(list(looked_up.cells.values()), np.int64).reshape(-1, len(layout.axes))
+        for key, cell in zip(looked_up.cells, layout.joint_cells(positions).tolist(), strict=True):
+            if cell < 0:
+                refusals[key] = OUTSIDE
+            else:
+                records[key] = cell, layout.shown_text(looked_up.columns[key], looked_up.cells[key])
+        return records, refusals
+
+    def _compare(self, row: Selected, record: tuple[int, str]) -> StoredRequest:
+        """Release a chosen record. One that has changed since the selection is withheld like any other."""
+        cell, content = record
+        if record_digest(self._key, cell, content) != row.digest:
+            return StoredRequest(0, row.key, "", "", WITHHELD, nonce="")
+        return StoredRequest(0, row.key, f"{cell},{row.epoch}", content, RELEASED, nonce="")
+
+    def _commit(
+        self, tickets: list[_Ticket], requests: Mapping[int, list[str]], decided: Mapping[str, StoredRequest]
+    ) -> dict[str, StoredRequest]:
+        """Write one entry per request, all in one transaction; return the decided requests."""
+        with self._book.turn() as turn:
+            known = turn.find(list(decided))  # others may have requested meanwhile
+            number, position = turn.last()[0], turn.last_place()
+            for ticket in tickets:
+                new: list[StoredRequest] = []
+                for hashed in requests[id(ticket)]:
+                    if hashed in known:
+                        continue
+                    number += 1
+                    request = replace(decided[hashed], number=number)
+                    if request.state == RELEASED:
+                        position += 1
+                        request = replace(request, place=position)
+                    known[hashed] = request
+                    new.append(request)
+                if new:
+                    turn.decide(new, [], user=ticket.request.user)
+        return known
+
+    def status(self, key: str | int) -> Outcome:
+        """Return the state of a request."""
+        hashed = key_hash(self._secret, str(key))
+        with self._book.look() as view:
+            request = view.find([hashed]).get(hashed)
+            row = self._selections.find(view.connection, [hashed]).get(hashed)
+        if request is None:
+            return Refused("the record of this key was not requested")
+        return self._outcome(request, row)
+
+    def withdraw(self, key: str | int, *, user: str = "") -> None:
+        """Refuse: under a hiding promise no request waits.
+
+        Raises:
+            NotWaiting: Always.
+        """
+        raise NotWaiting(
+            "Under a hiding promise no request waits: a record is released at once or never.",
+            "Nothing needs to be done.",
+        )
+
+    def released(self, since: int = 0, *, limit: int | None = None) -> tuple[Records, int]:
+        """Return the records released after a cursor, in order of release, and the next cursor."""
+        with self._book.look() as view:
+            requests = view.released(since, limit)
+        records = Records(self._shown(request) for request in requests)
+        return records, requests[-1].place or since if requests else since
+
+    def counts(self) -> Ints:
+        """Count the released records under this desk's promise: (values, groups)."""
+        values, groups = self.layout.value_names(self.name), self.layout.target_names(self.name)
+        table = np.zeros((len(values), len(groups)), np.int64)
+        with self._book.look() as view:
+            for cells, count in view.counts():
+                value, group = self.layout.margin(self.name, int(cells.split(",")[0]))
+                table[value, group] += count
+        return table
+
+    @property
+    def withheld(self) -> int:
+        """The number of withheld requests."""
+        with self._book.look() as view:
+            return view.count(WITHHELD)
+
+    @property
+    def waiting(self) -> int:
+        """The number of waiting requests: none ever waits."""
+        return 0
+
+    def _outcome(self, request: StoredRequest, row: Selected | None) -> Outcome:
+        if request.state == RELEASED:
+            return Released(request.number, self._shown(request))
+        return Withheld(request.number, self._opening(row.epoch).at[:10] if row else "")
+
+    def _shown(self, request: StoredRequest) -> dict[str, Any]:
+        record = json.loads(request.record)
+        return {name: record[name] for name in self.policy.hidings[self.name].releases}
+
+
+def _refuse_changes(policy: Policy, joint: JointHiding, opened: Mapping[str, Any]) -> None:
+    """Refuse a policy that differs from the open selection in more than a lower mix."""
+    promise = joint.promise
+    settings = {"at_most": str(promise.at_most), "among": promise.among, "smallest": promise.smallest}
+    changed = [name for name, value in settings.items() if opened[name] != value]
+    if opened["columns"] != describe_columns(policy, joint):
+        changed.append("the description of columns")
+    if not isinstance(promise.mix, str):
+        before = [Fraction(share) for share in opened["mix"]]
+        if len(before) != len(promise.mix) or any(now > was for was, now in zip(before, promise.mix, strict=True)):
+            changed.append("a higher `mix`")
+    if changed:
+        raise PolicyLoosened(
+            f"The selection was opened under other settings: {', '.join(changed)}. They are fixed once it is open.",
+            "Restore them. Only the shares of `mix` can be lowered.",
+        )
