@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from support.browser import launch_browser
 from support.databases import create_database
 from support.shortcuts import (  # noqa: F401  fixtures of every test
+    THINNED,
     fixed_randomness,
     remembered_migrations,
     shared_certificates,
@@ -28,7 +30,17 @@ settings.load_profile("fresh" if os.environ.get("TIDEGATE_SEED") == "fresh" else
 
 os.environ["TIDEGATE_REGISTRY"] = ""  # tests and their child processes know no sources of other ledgers
 
-BY_FILE = ("console", "docs", "service", "session", "web")  # their files share expensive fixtures
+BY_FILE = (
+    "answer",
+    "console",
+    "docs",
+    "service",
+    "session",
+    "synthesize",
+    "tables",
+    "tests",
+    "web",
+)  # their files share expensive fixtures
 BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
     "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "baselines", "reproduce",
 )  # fmt: skip
@@ -39,7 +51,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group tests that share expensive fixtures or kernels, so that one process runs them.
 
     A test on Spark takes seconds, so it is `long` unless it is marked `every_run`. `make spark` runs all of them.
+    Of a test that is marked `one_in(k)`, every k-th case stays in every run, beginning with the first; the others are `long`.
+    Of a test that is marked `long_for(word)`, the cases are `long` whose name contains the word.
     """
+    counted: Counter[str] = Counter()
     for item in items:
         folder = item.path.parent
         if item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ()):
@@ -51,6 +66,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(f"{folder.name}/{item.path.stem}"))
         elif folder.name in BY_FOLDER:
             item.add_marker(pytest.mark.xdist_group(folder.name))
+        name, _, case = item.nodeid.partition("[")
+        slow, thinned = item.get_closest_marker("long_for"), item.get_closest_marker("one_in")
+        if slow and any(word in case for word in slow.args):
+            item.add_marker(pytest.mark.long)
+        if thinned and THINNED not in item.stash and not item.get_closest_marker("long"):
+            if counted[name] % thinned.args[0]:
+                item.add_marker(pytest.mark.long)
+            counted[name] += 1
+        item.stash[THINNED] = True  # the papers' tests share this hook: with both folders, it runs twice
 
 
 @pytest.hookimpl(wrapper=True)

@@ -90,6 +90,7 @@ def test_wheel_and_source_archive_contain_license_and_metadata(wheel: Path) -> N
     assert {"LICENSE", "NOTICE", "README.md", "pyproject.toml", "src/tidegate/py.typed"} <= names
 
 
+@pytest.mark.long  # installs everything; test_pages_run.py runs README.md from the repository
 def test_readme_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     output = run(installed / "tidegate", "demo", "--no-serve", cwd=tmp_path)
     assert "refused" in output

@@ -230,6 +230,7 @@ HARD = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", HARD)
 def test_limit_is_rounded_down_and_hardly_below_the_supremum(case: str) -> None:
     """In 60 digits. Where the supremum is at order 1, the last grain counts."""
@@ -274,6 +275,7 @@ def test_limit_of_several_guesses_is_the_closed_form_rounded_down(worlds: int, g
         assert closed - mpmath.mpf(10) ** -29 <= limit <= closed
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("q", QS, ids=str)
 def test_bound_is_rounded_up_and_hardly_above_the_exact_one(q: Fraction) -> None:
     with mpmath.workdps(slow.DIGITS):

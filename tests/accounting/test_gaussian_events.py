@@ -132,6 +132,7 @@ def is_sound(price: Price, unit: Unit) -> bool:
 # The theorem that the prices rest on
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("order", [F(1), F(3, 2), F(2), F(7, 2), F(10)], ids=str)
 @pytest.mark.parametrize("sigma", [F(1, 2), F(7, 8), F(3)], ids=str)
 def test_divergence_from_a_real_center_is_at_most_its_squared_distance(sigma: Fraction, order: Fraction) -> None:
@@ -249,12 +250,14 @@ def moments(draw: st.DrawFn) -> GaussianMoments:
     return GaussianMoments(low, high, rows, (sigmas[0], sigmas[1], sigmas[2]), cells, always)
 
 
+@pytest.mark.long  # test_price_of_sums_covers_many_cells and test_price_of_a_box_is_that_of_all_its_corners are cheaper
 @given(moments())
 @settings(max_examples=60)
 def test_price_of_sums_covers_every_row_and_pair(event: GaussianMoments) -> None:
     assert is_sound(event.price, moments_unit(event))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("cells", [4, 5, 6])
 @pytest.mark.parametrize("chosen", [(0, 1), (1, 2), (0, 1, 2)], ids=str)
 def test_price_of_sums_covers_many_cells(chosen: tuple[int, ...], cells: int) -> None:

@@ -46,6 +46,7 @@ def convolve(scale: Fraction, least: int) -> Any:
         )
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scale", SCALES[:3], ids=str)
 @pytest.mark.parametrize("least", [1, 2, 7])
 def test_tail_of_a_difference_is_the_sum_over_both_draws(scale: Fraction, least: int) -> None:

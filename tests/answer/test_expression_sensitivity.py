@@ -42,7 +42,7 @@ QUERIES = [
 ]
 OF_PERSONS = [persons(), persons().where("x > 0"), persons().by("g"), persons().by("x > 0", "g")]
 Row = tuple[str, float | None, str | None]
-PAIRS = 10
+PAIRS = pytest.mark.parametrize("pairs", [3, pytest.param(10, marks=pytest.mark.long)])
 
 
 def policy(unit: Unit) -> Policy:
@@ -77,19 +77,21 @@ def draw_row(chance: random.Random, person: str) -> Row:
     return person, chance.choice(X), chance.choice(G)
 
 
+@PAIRS
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
-def test_one_row_moves_an_answer_by_no_more_than_its_price(query: Query) -> None:
+def test_one_row_moves_an_answer_by_no_more_than_its_price(query: Query, pairs: int) -> None:
     chance = random.Random(query.says())
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         rows = [draw_row(chance, f"p{n}") for n in range(8)]
         moved, price = loss_between(query, EachRow(), [*rows, draw_row(chance, "p8")], [*rows, draw_row(chance, "p9")])
         assert moved <= price + 1e-9
 
 
+@PAIRS
 @pytest.mark.parametrize("query", [*QUERIES[:-1], *OF_PERSONS], ids=lambda query: query.says())
-def test_one_person_moves_an_answer_by_no_more_than_its_price(query: Query) -> None:
+def test_one_person_moves_an_answer_by_no_more_than_its_price(query: Query, pairs: int) -> None:
     chance = random.Random(query.says())
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         others = [draw_row(chance, f"p{chance.randrange(3)}") for _ in range(5)]
         own = [draw_row(chance, "me") for _ in range(chance.randrange(5))]
         another = [draw_row(chance, "you") for _ in range(chance.randrange(5))]

@@ -95,6 +95,7 @@ DATES_IN_SQL = {
 }
 
 
+@pytest.mark.long_for("DATE_DIFF")  # 6 s
 @pytest.mark.parametrize("text", DATES_IN_SQL)
 def test_every_table_of_an_answer_shows_dates_as_dates(session: Session, text: str) -> None:
     result = session.answer(text, epsilon=10_000)
@@ -113,6 +114,7 @@ def test_table_has_the_names_of_the_query_and_only_cells_that_its_condition_allo
     assert isinstance(with_its_name, Answer)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("expression", "label"),
     [

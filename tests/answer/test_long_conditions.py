@@ -43,6 +43,7 @@ LONG: dict[str, tuple[Callable[[], Predicate], int]] = {  # built by the tests: 
 }  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", LONG)
 def test_long_condition_is_built_serialized_and_counted(case: str, tmp_path: Path) -> None:
     build, rows = LONG[case]

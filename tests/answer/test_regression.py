@@ -62,6 +62,7 @@ def within(query: Query, first: list[int], other: list[int], unit: Unit) -> bool
     return all(abs(a - b) <= bound for a, b, bound in zip(first, other, bounds, strict=True))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.says())
 @settings(max_examples=8)
 @given(data=st.data())
@@ -71,6 +72,7 @@ def test_one_row_moves_the_sums_within_their_box(query: Query, data: Any) -> Non
     assert within(query, exact(query, rows, EachRow()), exact(query, other, EachRow()), EachRow())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("query", QUERIES[:2], ids=lambda query: query.says())
 @settings(max_examples=8)
 @given(data=st.data())
@@ -130,21 +132,25 @@ def open_session(tmp_path: Path) -> Callable[[], Session]:
     return lambda: Session(people, table=pa.Table.from_pylist(ROWS), folder=tmp_path)
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize(("answers", "fewest"), [(6, 3), pytest.param(20, 13, marks=pytest.mark.long)])
 @pytest.mark.parametrize("method", ["k-norm", "functional"])
-def test_answer_is_near_least_squares_within_its_interval(open_session: Callable[[], Session], method: Any) -> None:
-    """20 answers; the chance that a 95% interval fails 8 times of 20 is below 1e-5, and there are six."""
+def test_answer_is_near_least_squares_within_its_interval(
+    open_session: Callable[[], Session], method: Any, answers: int, fewest: int
+) -> None:
+    """The chance that a 95% interval fails 8 times of 20 is below 1e-5, 4 times of 6 below 1e-4, and there are six."""
     x = np.array([[1, row["age"], row["hours"]] for row in ROWS], float)
     best = np.linalg.lstsq(x, np.array([row["pay"] for row in ROWS]), rcond=None)[0]
     inside = np.zeros(3)
     with open_session() as session:
-        for number in range(20):
+        for number in range(answers):
             answer = session.answer(tg.regression("pay ~ age + hours", method=method), epsilon=4 + number / 1000)
             assert answer.labels == {"term": ["(intercept)", "age", "hours"]}
             low, high = answer.interval(0.95)
             inside += (low <= best) & (best <= high)
             assert abs(answer.values[1] - 20) < 1.5
             assert abs(answer.values[2] + 5) < 1.5
-    assert inside.min() > 12
+    assert inside.min() >= fewest
 
 
 def test_k_norm_is_more_accurate_than_the_functional_mechanism(open_session: Callable[[], Session]) -> None:

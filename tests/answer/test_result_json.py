@@ -45,6 +45,7 @@ def integers(value: Any) -> Iterator[int]:
         yield int(value)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("query", [*NOISY, *CHOSEN], ids=lambda query: query.says())
 def test_result_matches_the_ledger_and_the_charged_event(open_session: Callable[..., Session], query: Query) -> None:
     with open_session() as session:

@@ -44,6 +44,7 @@ TRUTH: dict[str, tuple[Callable[[str], Query], Callable[[list[float]], float]]] 
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("column", ["age", "pay"])
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("unit", UNITS)

@@ -114,6 +114,7 @@ def true_counts(query: Query, table: Any, policy: Policy) -> Any:
     return np.asarray(table.count(axes_of(query, policy), where=query.condition), np.int64)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @pytest.mark.parametrize("rows", [60, None])
 @pytest.mark.parametrize("batch", [name for name in BATCHES if name != "all ranges"])
@@ -138,6 +139,7 @@ def neighbors(policy: Policy) -> list[list[tuple[Any, ...]]]:
     return [[], *([row] for row in rows), *(list(pair) for pair in combinations(rows[::5], 2)), [rows[0], rows[0]]]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("batch", "person"), [("ranges", 0), ("conditions on two columns", 0), ("tables", 0), ("ranges", 2), ("tables", 2)]
 )
@@ -252,6 +254,7 @@ SPEC = {  # section 7 of the specification: RMSE of 100 ranges and of prefixes o
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("workload", "guarantee"), SPEC, ids=str)
 def test_errors_of_ranges_are_those_of_the_specification(workload: str, guarantee: str) -> None:
     """The ranges are random, and other implementations split trees elsewhere: within 10%."""

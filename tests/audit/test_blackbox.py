@@ -58,6 +58,7 @@ def test_a_policy_of_categories_alone_can_be_attacked() -> None:
     assert [pair.query.statistic for pair in pairs(copy_policy(policy, units=6))] == ["count", "histogram", "count"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_no_answer_proves_more_than_it_costs(pair: Pair) -> None:
     finding = measure_pair(pair)
@@ -79,6 +80,7 @@ def as_case(name: str) -> Any:
     return pytest.param(PAIRS[name], id=name, marks=marks)
 
 
+@pytest.mark.long_for("regression")
 @pytest.mark.parametrize("pair", [as_case(name) for name in PAIRS])
 def test_too_little_noise_is_detected_in_every_mechanism(pair: Pair) -> None:
     fault = surer(8) if pair.query.statistic in RANKED else less_noise(Fraction(1, 3))
@@ -132,6 +134,7 @@ def test_too_few_answers_are_reported_as_not_tried() -> None:
     assert finding.says.startswith("Too few")
 
 
+@pytest.mark.long  # test_informed_adversary.py and test_average.py run whole attacks
 def test_the_whole_attack_runs_and_keeps_its_alpha() -> None:
     findings = attack_losses(people(), alpha=ALPHA, seconds=0.5, seed=FRESH)
     assert {finding.verdict for finding in findings} <= {"held", "not tried"}

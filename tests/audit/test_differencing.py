@@ -43,6 +43,7 @@ def test_least_squares_without_noise_name_the_right_part_of_the_column(policy: P
         assert same[0] == same[1] if situation.attribute.kind == "integer" else named == secret
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_tracker_names_no_more_than_promised_with_noise(policy: Policy) -> None:
     (situation,) = situations(policy)
@@ -51,6 +52,7 @@ def test_tracker_names_no_more_than_promised_with_noise(policy: Policy) -> None:
     assert (finding.bound or 0) <= situation.promised
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_missing_composition_is_detected(policy: Policy) -> None:
     """Every answer has the noise of one that costs the whole budget, but eight or sixteen are requested."""
@@ -72,6 +74,7 @@ class Quiet(Session):
         return type(answer)(answer.query, answer.policy, answer.event, stored, answer.charge)
 
 
+@pytest.mark.long  # test_blackbox.py detects a fault through the front door
 def test_fault_in_sessions_alone_is_detected() -> None:
     (situation,) = situations(POLICIES["categories"])
     options: dict[str, Any] = {"alpha": 1e-3, "clock": long(), "most": 500, "doors_most": 12}
@@ -91,6 +94,7 @@ class Forgetful(Session):
         return super().answer(again, **options)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("policy", [people(), persons(), loss_policy()], ids=["values", "persons", "a loss"])
 def test_repeated_query_is_one_answer_and_one_charge(policy: Policy) -> None:
     finding = repeat_query(situations(policy)[0])
@@ -102,6 +106,7 @@ def test_session_that_draws_new_noise_is_detected() -> None:
     assert repeat_query(situations(people())[0], door=Forgetful).broken
 
 
+@pytest.mark.long  # test_time_that_depends_on_the_value_is_observed is cheaper
 def test_whole_attack_runs_and_timing_is_only_observed() -> None:
     findings = attack_differences(people(), alpha=ALPHA, seconds=0.5, seed=FRESH)
     assert [finding.verdict for finding in findings] == ["held", "held"]

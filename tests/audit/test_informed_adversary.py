@@ -121,6 +121,7 @@ def test_column_without_queries_is_reported_as_not_tried() -> None:
 # Correct code is not accused
 
 
+@pytest.mark.one_in(3)
 def test_correct_answers_are_not_accused(situation: Situation) -> None:
     bits, generator = SeededBits(f"{FRESH}/{situation.target}"), random(1)
     findings = query_one_by_one(situation, Resources(random=generator, bits=bits, most=1_000, **OPTIONS))
@@ -159,6 +160,7 @@ def test_tight_calibration_is_attacked_only_if_it_can_be_requested(policy: Polic
     )
 
 
+@pytest.mark.one_in(3)
 def test_the_front_door_refuses_in_time(situation: Situation) -> None:
     finding = query_until_refused(situation, random=random(3), most=2, **OPTIONS)
     assert finding.verdict == "held"
@@ -168,6 +170,7 @@ def test_the_front_door_refuses_in_time(situation: Situation) -> None:
 # Planted faults
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 def test_half_the_noise_is_detected(policy: Policy) -> None:
     (situation,) = situations(policy)
@@ -178,6 +181,7 @@ def test_half_the_noise_is_detected(policy: Policy) -> None:
     assert findings[-1].broken
 
 
+@pytest.mark.long  # test_half_the_noise_is_detected is cheaper
 def test_a_quarter_less_noise_is_detected() -> None:
     (situation,) = situations(people())
     run = less_noise(Fraction(3, 4))
@@ -243,6 +247,7 @@ class Generous(Session):
         super().__init__(replace(policy, identification=None, loss=type(policy.loss)(3 * policy.loss.epsilon)))
 
 
+@pytest.mark.one_in(3)
 def test_exceeded_budget_is_detected_at_once(situation: Situation) -> None:
     finding = query_until_refused(situation, random=random(9), door=Generous, most=1, **OPTIONS)
     assert finding.broken

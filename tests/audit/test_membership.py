@@ -159,6 +159,7 @@ class ForFree(Margins):
 # Correct models are not accused
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.claim
 @pytest.mark.parametrize("model", [DEFAULT, Margins()], ids=["forest", "margins"])
 def test_diaries_of_correct_models_distinguish_neighbors_within_epsilon(model: Any) -> None:
@@ -223,6 +224,7 @@ def test_protected_columns_are_attacked_first() -> None:
 # Planted faults are detected
 
 
+@pytest.mark.long  # test_a_margin_without_noise_is_refuted_by_diary_table_and_guess refutes another
 @pytest.mark.claim
 def test_a_forest_with_half_the_noise_is_refuted_by_its_diary() -> None:
     (finding,) = attack_diaries(towns(HalvedNoise()), alpha=ALPHA, seconds=LONG, most=1_000)

@@ -46,6 +46,7 @@ def plan_of(policy: Policy) -> Plan:
     return make_plan(promise, promise.baseline, promise.shares or TOWNS)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("concealing", POLICIES.values(), ids=POLICIES)
 def test_released_records_pass_every_test_at_every_moment(concealing: Policy) -> None:
     rechecked, observed = attack_release(concealing, **OPTIONS)
@@ -78,6 +79,7 @@ def off_by_one(plan: Plan) -> Any:
     return Late()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["distance", "all together", "fit and outliers"])
 @pytest.mark.parametrize("fault", [Everything, lenient, off_by_one], ids=["no control", "lenient", "one too many"])
 def test_faulty_gate_is_detected(name: str, fault: Any) -> None:

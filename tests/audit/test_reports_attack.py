@@ -88,6 +88,7 @@ def broken_attacks(findings: list[Finding]) -> set[str]:
 # Correct code is not accused
 
 
+@pytest.mark.long_for("memoised")
 @pytest.mark.claim
 @pytest.mark.parametrize("repeats", ["memoised", "once"])
 def test_correct_clients_and_servers_are_not_accused(repeats: str) -> None:
@@ -99,6 +100,7 @@ def test_correct_clients_and_servers_are_not_accused(repeats: str) -> None:
     assert verdicts(findings, "baskets of two sizes") == {"held"}
 
 
+@pytest.mark.long
 @pytest.mark.claim
 def test_two_layers_are_not_accused_though_their_reports_differ() -> None:
     findings = attack(policy_of(TWICE, "two-layers"))
@@ -235,6 +237,7 @@ def client_factory(kind: Callable[..., Client]) -> Callable[[Collection, dict[st
     return lambda collection, memory: kind(collection, memory=memory, source=source)
 
 
+@pytest.mark.long  # test_client_that_loses_half_as_much_again_is_refuted_by_its_reports is cheaper
 @pytest.mark.claim
 def test_client_that_loses_a_fifth_more_does_not_follow_the_channel() -> None:
     chosen = {name: QUESTIONS[name] for name in ("laplace", "wave", "response", "unary")}
@@ -275,6 +278,7 @@ def test_client_that_accepts_a_second_answer_against_the_promise_is_detected() -
     assert broken_attacks(findings) == {"changed answer"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.claim
 @pytest.mark.parametrize("name", ["fixed", "mask"])
 def test_client_that_leaks_the_size_of_a_basket_is_detected(name: str) -> None:

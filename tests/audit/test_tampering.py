@@ -70,6 +70,7 @@ def test_ledger_that_was_changed_before_is_reported_first(address: str, tmp_path
     assert "stored result was changed" in finding.says
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgery_changes_the_ledger_and_needs_a_noted_head_only_if_listed(copy: Copy, name: str) -> None:
     random = np.random.default_rng([FRESH, 1])

@@ -82,6 +82,7 @@ def proven_loss(query: Query, drawn: Charged, epsilon: Fraction, questions: int 
 CLAIMED = [count().where(col("x") >= 1), count().by("g"), histogram("x"), sum("x"), mean("x").by("g"), variance("x")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("query", CLAIMED, ids=lambda query: query.says())
 def test_answer_keeps_its_epsilon(query: Query) -> None:
     assert proven_loss(query, honest, Fraction(1)) <= 1
@@ -119,6 +120,7 @@ def test_float_noise_distinguishes_tables_and_integer_noise_does_not() -> None:
         assert np.all(drawn == np.round(drawn))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "query",
     [count().by("g"), sum("x"), mean("x"), std("x"), mean("x").by("g"), variance("x").by("g")],

@@ -199,11 +199,13 @@ PLANTED = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("claim", "scale"), ROWS, ids=str)
 def test_noise_has_its_distribution(claim: str, scale: Fraction) -> None:
     assert CLAIMS[claim](discrete_laplace, scale) > ALPHA
 
 
+@pytest.mark.long  # noise/test_gaussian.py has the same test of another noise
 def test_noise_drawn_in_small_batches_has_the_same_distribution() -> None:
     def few_at_a_time(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
         return np.concatenate([discrete_laplace(scale, size=n % 80, bits=bits) for n in range(size // 39)])[:size]
@@ -308,6 +310,7 @@ def test_coin_with_another_probability_is_detected(fault: tuple[str, Callable], 
     assert heads(by_steps(plant(*fault, exp_minus_ratio)), odds) < ALPHA
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("chooser", [exponential_choice, exponential_choices], ids=["one at a time", "all at once"])
 @pytest.mark.parametrize("name", LISTS)
 def test_choice_has_its_exact_probabilities(name: str, chooser: Callable[..., Any]) -> None:
@@ -321,6 +324,7 @@ CHOICE_FAULTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", CHOICE_FAULTS)
 def test_choice_with_other_probabilities_is_detected(fault: str) -> None:
     assert choices(CHOICE_FAULTS[fault], "ties") < ALPHA

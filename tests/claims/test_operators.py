@@ -83,6 +83,7 @@ def frequencies(sampler: Sampler, operator: Operator, value: int = 4, source: An
     return chance(counts, shares)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_client_draws_from_its_channel(name: str) -> None:
     assert frequencies(honest, OPERATORS[name]) > ALPHA
@@ -160,6 +161,7 @@ def chance_of_counts(counts: np.ndarray, shares: np.ndarray) -> float:
     return chance(np.concatenate([counts[lead], tail[0]]), kept_shares / kept_shares.sum())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_bulk_reports_have_the_channel_of_every_value(name: str) -> None:
     assert bulk_frequencies(OPERATORS[name]) > ALPHA
@@ -194,6 +196,7 @@ class SmallerOfTwo(BulkBits):
         return reports
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_bias_in_bulk_reports_is_detected(name: str) -> None:
     assert bulk_frequencies(OPERATORS[name], words=SmallerOfTwo(f"{SEED}/smaller")) < ALPHA
@@ -233,11 +236,13 @@ def proven_loss(collection: Collection, memory: type = dict) -> float:
     )
 
 
+@pytest.mark.long  # audit/test_reports_attack.py averages repeated reports
 @pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda collection: collection.repeats)
 def test_repeated_questions_prove_no_more_than_epsilon(collection: Collection) -> None:
     assert proven_loss(collection) <= 1
 
 
+@pytest.mark.long  # audit/test_reports_attack.py detects one by averaging
 @pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda collection: collection.repeats)
 def test_client_without_memory_is_detected(collection: Collection) -> None:
     assert proven_loss(collection, Forgetful) > 1

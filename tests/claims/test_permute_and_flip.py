@@ -55,6 +55,7 @@ def best_of_all(scores: np.ndarray, rate: Fraction, *, bits: SeededBits) -> int:
     return int(np.argmax(np.where(heads, scores, scores.min() - 1)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("scores", "rate"), CASES)
 def test_choices_have_the_probabilities_of_permute_and_flip(scores: list[int], rate: Fraction) -> None:
     assert frequencies(permute_and_flip, scores, rate) > ALPHA
@@ -65,6 +66,7 @@ def test_reference_has_the_same_probabilities(scores: list[int], rate: Fraction)
     assert frequencies(Slow(), scores, rate) > ALPHA
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("fault", [exponential_choice, twice_the_rate, never_permuted, best_of_all])
 @pytest.mark.parametrize(("scores", "rate"), CASES[2:])
 def test_planted_fault_in_permute_and_flip_is_detected(fault: Sampler, scores: list[int], rate: Fraction) -> None:

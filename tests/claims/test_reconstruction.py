@@ -57,6 +57,7 @@ def published_errors(row: dict, seeds: int) -> dict[str, float]:
     return {key: float(np.mean(errors)) for key, errors in errors_by_method.items()}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("row", FACTS["published"]["rows"], ids=name)
 @paper("Agrawal & Srikant 2000, Agrawal & Aggarwal 2001, Li et al. 2020; errors of one run of a second implementation")
 def test_published_methods_match_the_published_errors(row) -> None:
@@ -178,9 +179,10 @@ def test_bands_have_the_stated_coverage() -> None:
     assert all(coverages[key] >= least for key, least in LEAST.items()), coverages
 
 
-def test_bands_of_half_the_width_are_detected() -> None:
-    """Highest of 8 fresh rounds: 0.85 0.80 0.88 0.85."""
-    coverages = coverage(25, shrunk=0.5)
+@pytest.mark.parametrize("sets", [7, pytest.param(25, marks=pytest.mark.long)])
+def test_bands_of_half_the_width_are_detected(sets: int) -> None:
+    """Highest of 8 fresh rounds with 25 data sets: 0.85 0.80 0.88 0.85."""
+    coverages = coverage(sets, shrunk=0.5)
     assert all(coverages[key] < least for key, least in LEAST.items()), coverages
 
 

@@ -74,6 +74,7 @@ def size_share(monkeypatch: pytest.MonkeyPatch) -> Callable[[Fraction], None]:
     return set_share
 
 
+@pytest.mark.long  # test_replacing_a_row_keeps_the_charged_epsilon and test_number_of_rows_keeps_its_loss_for_k_rows are cheaper
 def test_replacing_a_person_keeps_the_charged_epsilon(size_share: Callable[[Fraction], None]) -> None:
     size_share(Fraction(1, 5))
     assert proven_loss(make_plan(EachPerson("person", 3), model=Margins()), "honest") <= 2

@@ -14,6 +14,7 @@ MAIN = "import sys; sys.argv[0] = 'tidegate'; from tidegate.cli import main; mai
 HEAVY = ("rich", "numpy", "ibis", "sqlalchemy", "fastapi", "numba", "pyarrow")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["demo", "--help"], ["collect", "randomize", "--help"]])
 def test_help_loads_no_slow_module(words: list[str]) -> None:
     result = subprocess.run(

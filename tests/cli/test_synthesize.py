@@ -74,6 +74,7 @@ BAD = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", BAD)
 def test_bad_options_are_reported_in_one_sentence_and_charge_nothing(
     run: Run, demo: Path, tmp_path: Path, case: str

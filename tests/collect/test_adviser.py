@@ -27,6 +27,7 @@ UNIVERSES = {"numbers": AGE, "categories": TOWN, "a long grid": Grid(0, 100, "0.
 TARGETS: list[dict[str, Any]] = [{"epsilon": 1}, {"breach": ("0.05", "0.5")}, {"loss": "0.3"}, {"interval": 1}]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("universe", "target"),
     [

@@ -180,10 +180,11 @@ def receive_on(pipe: Any, url: str, location: Path, out: Path, first: int) -> No
             survey._server.flush(at=MIDNIGHT)
 
 
-def test_10_kills_lose_no_answered_report_and_count_none_twice(ledger_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.long)])
+def test_kills_lose_no_answered_report_and_count_none_twice(ledger_url: str, kills: int, tmp_path: Path) -> None:
     moments, location, out = random.Random(SEED), tmp_path / "r", tmp_path / "answered.jsonl"
     orphans = 0
-    for _ in range(10):
+    for _ in range(kills):
         answered = [line["number"] for line in lines(out)]
         child = Child(receive_on, ledger_url, location, out, answered[-1] if answered else 0)
         assert child.hear() == "ready"

@@ -83,6 +83,7 @@ def below_exp(ratio: Fraction, epsilon: Fraction) -> bool:
 # ---- the channel
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", LIMITED)
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
 @pytest.mark.parametrize("values", [2, 3, 4, 7])

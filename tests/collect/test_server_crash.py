@@ -66,8 +66,9 @@ def measure_three_batches(url: str, location: Path, out: Path) -> float:
     return time.monotonic() - start
 
 
-def test_12_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Path) -> None:
-    assert kill_repeatedly(ledger_url, tmp_path, times=12).total() == 12
+@pytest.mark.parametrize("kills", [4, pytest.param(12, marks=pytest.mark.long)])
+def test_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Path, kills: int) -> None:
+    assert kill_repeatedly(ledger_url, tmp_path, times=kills).total() == kills
 
 
 @pytest.mark.long

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
-import os
+import io
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tidegate.cli import main
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -27,17 +32,24 @@ def run_python(code: str, token: str) -> Any:
 
 
 def run_command(code: str, folder: Path, *options: str, status: int = 0) -> str:
-    """Return what a shell prints for the command in the folder of the policies; `options` are appended."""
-    there = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    ran = subprocess.run(
-        " ".join([code, *options]),
-        shell=True,
+    """Return what the command prints in the folder of the policies; `options` are appended.
+
+    A shell reads the command and lists its words; the command itself runs in this process, which saves 2 s of start-up.
+    """
+    listed = subprocess.run(
+        ["bash", "-c", f"tidegate() {{ printf '%s\\0' \"$@\"; }}\n{' '.join([code, *options])}"],
         cwd=folder,
-        env=there,
         capture_output=True,
         text=True,
         timeout=200,
-        check=False,
+        check=True,
     )
-    assert ran.returncode == status, ran.stdout + ran.stderr
-    return ran.stdout
+    assert listed.stderr == ""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["tidegate", *listed.stdout.split("\0")[:-1]])
+        with pytest.raises(SystemExit) as left:
+            main()
+    assert (left.value.code or 0) == status, out.getvalue() + err.getvalue()
+    return out.getvalue()

@@ -56,6 +56,7 @@ def numbers(tab: Page) -> tuple[float, float, float]:
     return tuple(float(tab.locator(f"#{name}-number").input_value()) for name in ("rho", "epsilon", "error"))  # type: ignore[return-value]
 
 
+@pytest.mark.long
 def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console, sign_in: SignIn) -> None:
     before = spent(console)
     tab = sign_in(console, OWNER, ASK)
@@ -138,6 +139,7 @@ def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, si
     tab.locator("#where").get_by_role("button", name="Remove").click()
 
 
+@pytest.mark.long  # answer/test_derive.py keeps the claim
 def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, sign_in: SignIn) -> None:
     tab = sign_in(fresh_console, OWNER, ASK)
     tab.get_by_role("checkbox", name="town").check()
@@ -164,6 +166,7 @@ def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, s
     tab.locator("#refused").get_by_text("Ask for statistics: SELECT").wait_for()
 
 
+@pytest.mark.long  # answer/test_sql_results.py has the table
 def test_sql_that_computes_with_answers_shows_its_table_and_the_cost_of_each_query(
     fresh_console: Console, sign_in: SignIn
 ) -> None:

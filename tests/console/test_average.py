@@ -73,6 +73,7 @@ def test_query_is_priced_and_charged_in_z(average: Console, sign_in: SignIn) -> 
     assert tab.locator("[data-figure=at-delta]").inner_text() == f"{after} → {after}"
 
 
+@pytest.mark.long  # test_query_is_priced_and_charged_in_z keeps the unit
 def test_rho_and_error_set_the_loss_too(average: Console, sign_in: SignIn) -> None:
     tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="mean", **{"rho-number": "0.02"})
@@ -85,6 +86,7 @@ def test_rho_and_error_set_the_loss_too(average: Console, sign_in: SignIn) -> No
     tab.locator("#refused").get_by_text("Set Z to at most").wait_for()
 
 
+@pytest.mark.long  # test_purchase.py confirms a large charge
 def test_large_charge_is_confirmed_in_z(average: Console, sign_in: SignIn) -> None:
     tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="sum", **{"z-number": "0.05"})
@@ -93,6 +95,7 @@ def test_large_charge_is_confirmed_in_z(average: Console, sign_in: SignIn) -> No
     tab.get_by_role("button", name="Cancel").click()
 
 
+@pytest.mark.long
 def test_error_chart_has_the_noise_of_the_answer(average: Console, sign_in: SignIn) -> None:
     """Normal noise: 99% are within 2.576 / 1.960 of the 95% error; Laplace noise would reach 1.537 times as far."""
     tab = sign_in(average, OWNER, ASK)
@@ -149,6 +152,7 @@ def test_ledger_and_access_name_the_unit(average: Console, sign_in: SignIn) -> N
     expect(tab.locator("#tokens tbody tr").first).to_contain_text("0.01 Z")
 
 
+@pytest.mark.long  # test_tables_are_priced_by_z_and_by_epsilon_with_delta is cheaper
 def test_tables_are_created_by_share(average: Console, sign_in: SignIn) -> None:
     tab = sign_in(average, OWNER, TABLES)
     assert tab.locator("input[name=by]").evaluate_all("all => all.map(one => one.value)") == [
@@ -199,6 +203,7 @@ def test_tables_are_priced_by_z_and_by_epsilon_with_delta(average: Console, sign
     assert tab.locator("#start").is_disabled()
 
 
+@pytest.mark.long  # test_ask.py runs its snippets in every run
 def test_code_snippets_of_an_average_data_set_run(average: Console, sign_in: SignIn) -> None:
     tab = sign_in(average, OWNER, ASK)
     fill_form(tab, what="mean", **{"z-number": "0.001"})
@@ -212,6 +217,7 @@ def test_code_snippets_of_an_average_data_set_run(average: Console, sign_in: Sig
     assert "would cost" in run_command(shown_code(tab, "Command line"), average.folder, "--preview")
 
 
+@pytest.mark.long
 def test_lab_shows_both_readings_of_a_promised_attribute(average: Console, sign_in: SignIn) -> None:
     """Income 0..1,000,000 at rho 0.05: within 5,000 allows epsilon 1.65 and Z 0.1734."""
     tab = sign_in(average, ANALYST, "/console/risk")
@@ -239,6 +245,7 @@ def test_lab_shows_both_readings_of_a_promised_attribute(average: Console, sign_
     expect(tab.locator("#several th").nth(1)).to_have_text("total loss, epsilon")
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_page_fits_a_phone(average: Console, sign_in: SignIn, path: str, scheme: str) -> None:
@@ -254,6 +261,7 @@ def test_page_fits_a_phone(average: Console, sign_in: SignIn, path: str, scheme:
     assert messages == []
 
 
+@pytest.mark.long  # answer/test_workloads.py keeps the claim
 def test_several_statements_are_planned_together(average: Console, sign_in: SignIn) -> None:
     """Forty ranges in one request: the plan is part of the quote, and all answers are charged once."""
     tab = sign_in(average, OWNER, ASK)

@@ -29,6 +29,7 @@ def test_values_are_read_with_arrow_keys_and_with_the_pointer(console: Console, 
     assert plot.locator("title").count() == 0, "the browser would show a second tip"
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "shown"), [(1280, "tg-wide"), (390, "tg-narrow")])
 def test_chart_fits_the_screen_and_follows_the_theme(

@@ -70,6 +70,7 @@ def test_adviser_creates_a_collection_that_accepts_reports(fresh_console: Consol
     tab.locator("#arriving h3", has_text="3 reports were counted").wait_for()
 
 
+@pytest.mark.long_for("Command line")
 @pytest.mark.parametrize("kind", ["Python", "Command line"])
 def test_code_snippet_creates_the_same_collection(fresh_console: Console, sign_in: SignIn, kind: str) -> None:
     tab = sign_in(fresh_console, OWNER, LIST)
@@ -87,6 +88,7 @@ def test_code_snippet_creates_the_same_collection(fresh_console: Console, sign_i
     assert tab.locator("h1").inner_text() == "guests"
 
 
+@pytest.mark.long  # test_adviser_creates_a_collection_that_accepts_reports keeps the claim
 def test_only_a_drafted_collection_is_created_and_only_by_the_button(fresh_console: Console, sign_in: SignIn) -> None:
     before = (fresh_console.folder / "shop.toml").read_text("utf-8")
     tab = sign_in(fresh_console, OWNER, LIST)
@@ -111,6 +113,7 @@ def test_only_a_drafted_collection_is_created_and_only_by_the_button(fresh_conso
     assert (fresh_console.folder / "shop.toml").read_text("utf-8") == before
 
 
+@pytest.mark.long  # service/test_collection_drafts.py keeps the claim
 def test_existing_collection_name_is_refused(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, LIST)
     advise(tab, "town")
@@ -162,6 +165,7 @@ def test_estimate_has_a_band_and_a_title_with_the_finding(fresh_console: Console
     assert run_python(shown_code(tab, "Python"), fresh_console.tokens[OWNER]).method.startswith("em")
 
 
+@pytest.mark.long  # compiles kernels of another folder
 def test_tree_is_shown_as_nested_lists(fresh_console: Console, sign_in: SignIn) -> None:
     send(fresh_console, 600)
     tab = sign_in(fresh_console, OWNER, PAGE)
@@ -176,6 +180,7 @@ def test_tree_is_shown_as_nested_lists(fresh_console: Console, sign_in: SignIn) 
     expect(tab.locator("#tree li")).to_have_count(len(result.lines()))
 
 
+@pytest.mark.long  # compiles kernels of another folder
 def test_rules_follow_the_slider(fresh_console: Console, sign_in: SignIn) -> None:
     with (fresh_console.folder / "shop.toml").open("a", encoding="utf-8") as file:
         file.write(
@@ -210,6 +215,7 @@ def test_collection_is_closed_permanently_after_a_confirmation(fresh_console: Co
     assert tab.locator("#closing").is_hidden()
 
 
+@pytest.mark.long
 def test_page_links_to_the_form(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     with tab.expect_popup() as form:
@@ -218,6 +224,7 @@ def test_page_links_to_the_form(console: Console, sign_in: SignIn) -> None:
     assert "no report changes the odds" in tab.locator("main").inner_text()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", [LIST, PAGE])
 def test_pages_fit_a_phone(console: Console, sign_in: SignIn, path: str, scheme: str) -> None:

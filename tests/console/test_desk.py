@@ -71,6 +71,7 @@ def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console,
     assert tab.locator("#exposure tbody tr").count() == sum(len(test) for test in result["tests"].values())
 
 
+@pytest.mark.long  # test_record.py has the same test
 def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, sign_in: SignIn) -> None:
     tab = open_desk(console, sign_in)
     ask(tab, names(*range(100)))
@@ -86,6 +87,7 @@ def test_waiting_request_shows_its_position_and_is_withdrawn(console: Console, s
     assert "no record has this key" in tab.locator("#outcomes tbody").inner_text()
 
 
+@pytest.mark.long
 def test_requests_of_others_update_the_chart(console: Console, sign_in: SignIn) -> None:
     tab = open_desk(console, sign_in)
     tab.wait_for_load_state("networkidle")
@@ -136,6 +138,7 @@ def test_file_of_keys_is_requested_and_released_records_are_paged(
     assert set(rows[0]) == {"name", "age", "location"}
 
 
+@pytest.mark.long
 def test_tests_are_described_and_observers_simulated(console: Console, sign_in: SignIn) -> None:
     tab = open_desk(console, sign_in)
     for test in ("mutual-information", "kullback-leibler"):
@@ -154,6 +157,7 @@ def test_tests_are_described_and_observers_simulated(console: Console, sign_in: 
     assert run_python(shown_code(tab, "Python"), console.tokens[OWNER])
 
 
+@pytest.mark.long  # test_exposure_chart_follows_releases_until_one_waits shows them
 def test_single_measure_is_shown_with_its_critical_value(console: Console, sign_in: SignIn) -> None:
     tab = open_desk(console, sign_in)
     ask(tab, names(*range(40)))
@@ -164,6 +168,7 @@ def test_single_measure_is_shown_with_its_critical_value(console: Console, sign_
 KEYS = ["s140", 'o\'neil "the" $(boss) `x`', "ÅSA 7", "-k"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("key", KEYS)
 def test_code_snippet_requests_the_entered_key(console: Console, sign_in: SignIn, key: str) -> None:
     tab = open_desk(console, sign_in)

@@ -103,6 +103,7 @@ def pages_of(role: str) -> list[str]:
     return problems
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("path", pages_of(OWNER))
 def test_page_fits_a_phone_and_links_to_its_json_version(
     console: Console, sign_in: Callable[..., Page], path: str

@@ -24,6 +24,7 @@ from tidegate.service.settings import Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.long  # the other files test each page in every run
 FOR_DOCS = os.environ.get("TIDEGATE_SCREENSHOTS", "")
 KEPT = Path(FOR_DOCS or Path(__file__).parents[2] / "build" / "screenshots")
 SignIn = Callable[..., "Page"]

@@ -89,6 +89,7 @@ def count_matching(console: Console, holds: Callable[[dict[str, str]], bool]) ->
     return sum(holds(dict(zip(header.split(","), line.split(","), strict=True))) for line in lines)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("column", CONDITIONS)
 def test_dates_and_times_have_their_own_inputs(column: str, console: Console, sign_in: SignIn) -> None:
     """The device is in another time zone; the answer's noise has scale 1/20: it rounds to the true count."""
@@ -133,6 +134,7 @@ def test_booleans_are_a_choice_and_groups(console: Console, sign_in: SignIn) -> 
     assert boxes == ["joined", "seen", "opened", "married", "price", "coupon"]
 
 
+@pytest.mark.long  # answer/test_kinds.py keeps the claim
 def test_mean_of_dates_is_shown_as_a_date(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, ASK)
     fill_form(tab, what="mean", column="joined")
@@ -141,6 +143,7 @@ def test_mean_of_dates_is_shown_as_a_date(console: Console, sign_in: SignIn) -> 
     expect(tab.locator("#told")).to_contain_text(re.compile(r"20(17|18|19|20|21|22)-\d\d-\d\d"))
 
 
+@pytest.mark.long  # answer/test_kinds.py counts rows by a word
 def test_text_in_buckets_can_be_compared_with_a_word(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, ASK)
     fill_form(tab, what="count")

@@ -71,6 +71,7 @@ def test_entries_have_descriptions_and_stored_script_is_only_a_name(shared_conso
     assert tab.locator("#history script").count() == 0
 
 
+@pytest.mark.long
 def test_filter_is_in_the_url_and_matches_text_kinds_and_users(shared_console: Console, sign_in: SignIn) -> None:
     tab = sign_in(shared_console, OWNER, "/console/ledger")
     tab.get_by_label("Kind").select_option("charge")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
 from support.console_service import RECORD, Console
 
 from tidegate.ledger.tokens import Tokens
@@ -101,6 +102,7 @@ def test_respondent_sees_only_their_record_page(console: Console, sign_in: SignI
         assert "does not permit" in tab.locator("main").inner_text()
 
 
+@pytest.mark.long
 def test_waiting_respondent_sees_the_release_automatically(fresh_console: Console, visitor: SignIn) -> None:
     """Two other released records make this one harmless, and it is released too."""
     key = waiting_key(fresh_console, numbers=range(4))

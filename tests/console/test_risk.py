@@ -43,6 +43,7 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, sign_in: SignIn)
     assert tab.locator("#meaning li").all_inner_texts() == result["says"]
 
 
+@pytest.mark.long
 def test_rho_and_epsilon_update_each_other(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     tab.locator("#meaning li").first.wait_for(timeout=SLOW)
@@ -72,6 +73,7 @@ def test_impossible_promise_is_refused_with_a_reason(console: Console, sign_in: 
     expect(tab.locator("#conversion-problem")).to_be_hidden()
 
 
+@pytest.mark.long
 def test_selected_attribute_sets_its_promised_rho(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, ANALYST, PAGE)
     tab.get_by_label("Attribute").select_option(label="people: person (promised)")
@@ -89,6 +91,7 @@ def test_attributes_match_the_budget_targets(console: Console) -> None:
     assert (universes["age"]["worlds"], universes["age"]["rho"], universes["sex"]["worlds"]) == ("73", None, "2")
 
 
+@pytest.mark.long
 def test_losses_of_several_answers_add_up(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     tab.locator("#several tbody tr").first.wait_for(timeout=SLOW)
@@ -99,6 +102,7 @@ def test_losses_of_several_answers_add_up(console: Console, sign_in: SignIn) -> 
     assert chances[[row[0] for row in cells].index("10")] == pytest.approx(float(ten["rho"]), rel=1e-2)
 
 
+@pytest.mark.long
 def test_operators_are_compared(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     rows = tab.locator("#measured tbody tr")
@@ -119,6 +123,7 @@ def test_operators_are_compared(console: Console, sign_in: SignIn) -> None:
     tab.locator("#code-operators code", has_text=command).wait_for(state="attached")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("operator", ["cut-and-paste", "mask", "select-a-size"])
 def test_baskets_of_every_operator_are_measured(console: Console, sign_in: SignIn, operator: str) -> None:
     tab = sign_in(console, OWNER, PAGE)

@@ -100,6 +100,7 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, sign_
     assert spent(fresh_console) == Fraction(1, 2)
 
 
+@pytest.mark.long  # service/test_answers.py keeps the claim
 def test_synthesis_above_the_budget_cannot_be_started(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     before = spent(console)
@@ -130,6 +131,7 @@ def test_synthesis_needs_the_price_that_was_shown(console: Console, sign_in: Sig
     assert len(call(console, "GET", JOBS).json()["syntheses"]) == jobs
 
 
+@pytest.mark.long  # test_purchase.py has the same test
 def test_large_charge_needs_confirmation(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, PAGE)
     wish(tab, "2.5")
@@ -242,6 +244,8 @@ SUMMARY = {
 }
 
 
+@pytest.mark.long
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("summary", [SUMMARY, None], ids=["summary", "no summary"])
 def test_page_shows_what_was_learned(console: Console, sign_in: SignIn, summary: dict[str, Any] | None) -> None:
     """Banner, pairs, maps and independent columns as the service sends them; a description without them does no harm."""
@@ -337,6 +341,7 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("options", WISHES, ids=str)
 def test_code_snippet_equals_the_form(console: Console, options: dict[str, Any]) -> None:
     code = call(console, "POST", f"{JOBS}/previews", json=options).json()["code"]
@@ -368,6 +373,7 @@ def test_code_snippet_for_an_analyst_previews_and_downloads(console: Console, si
     assert len(scope["table"]) > 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["Python", "Command line"])
 def test_code_snippet_of_the_quality_page_writes_the_report(
     console: Console, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -25,6 +25,9 @@ def as_case(name: str) -> Any:
     return pytest.param(name, marks=[pytest.mark.spark] if uses_spark else [])
 
 
+@pytest.mark.long_for(
+    "tutorials/answer", "tutorials/collect", "tutorials/synthesize", "guides/which-test"
+)  # 2 to 7 s each
 @pytest.mark.parametrize("page", [as_case(name) for name in RUNNING])
 def test_page_prints_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest

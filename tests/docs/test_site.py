@@ -10,8 +10,11 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from docs.pages import DOCS, ROOT
+from docs.pages import DOCS, ROOT, all_pages
+from markdown_it import MarkdownIt
+from mdit_py_plugins.anchors import anchors_plugin
 
+BUILT = pytest.mark.long  # Sphinx builds the site for 20 s; the links of its sources are tested in every run
 LARGEST_PICTURE = 200_000
 LARGEST_WAIT = 300  # seconds
 
@@ -71,6 +74,16 @@ def broken_links(pages: dict[Path, Links]) -> list[str]:
     return broken
 
 
+def test_every_link_anchor_and_image_of_the_sources_exists() -> None:
+    markdown = MarkdownIt("commonmark").enable("table").use(anchors_plugin, max_level=4)  # as myst_heading_anchors
+    pages = {page: Links() for page in all_pages()}
+    for path, page in pages.items():
+        page.feed(markdown.render(path.read_text("utf-8")))
+    assert sum(len(page.links) for page in pages.values()) > 300
+    assert not broken_links(pages)
+
+
+@BUILT
 def test_every_link_anchor_and_image_exists(pages: dict[Path, Links]) -> None:
     assert not broken_links(pages)
 
@@ -82,17 +95,20 @@ def test_broken_link_and_broken_anchor_are_detected(tmp_path: Path) -> None:
     assert broken_links({tmp_path / "a.html": page}) == ["a.html: #b", "a.html: none.png"]
 
 
+@BUILT
 def test_anchors_are_unique_on_each_page(pages: dict[Path, Links]) -> None:
     for path, page in pages.items():
         repeated = {anchor for anchor in page.anchors if page.anchors.count(anchor) > 1}
         assert not repeated, (path.name, repeated)
 
 
+@BUILT
 def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Links]) -> None:
     for path, page in pages.items():
         assert not [link for tag, link in page.links if tag != "a" and "://" in link], path.name
 
 
+@BUILT
 def test_first_page_links_to_the_documentation(site: Path) -> None:
     assert "url=docs/index.html" in (site / "index.html").read_text("utf-8")
     assert (site / "docs" / "index.html").is_file()

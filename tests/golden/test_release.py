@@ -166,6 +166,7 @@ def requests() -> list[int]:
     return [cells[(k * 3571 + 17) % 10_000] for k in range(10_000)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("run", FACTS["merging_run"]["granted"])
 def test_long_run_grants_what_the_rule_grants(run: str) -> None:
     rule, significance = run.split()
@@ -207,6 +208,7 @@ def sample_statistic(kind: str, size: int, draws: int) -> np.ndarray:
     return 2 * (inside - (sizes * np.log(np.maximum(sizes, 1))).sum(axis=1))
 
 
+@pytest.mark.one_in(4)
 @paper("Section 6: the first 100 records (20 of each target) by simulation, then chi-square")
 @pytest.mark.claim
 @pytest.mark.parametrize("run", FACTS["simulated"])

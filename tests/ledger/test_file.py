@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from ledger.charges import charge, open_ledger, verify_clean
 from support.people import people_policy
 
 from tidegate.accounting import Amount
+from tidegate.cli import main
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger, file, verify_export
 from tidegate.ledger.backup import backup
@@ -41,7 +44,6 @@ values = ["f", "m"]
 [promise.loss]
 epsilon = 2
 """
-CLI = "from tidegate.cli import main; main()"
 HOLD = """
 import sys, time
 from ledger.charges import charge, open_ledger
@@ -63,16 +65,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run a command in a separate process."""
-    done = subprocess.run(
-        [sys.executable, "-c", CLI, *arguments],
-        cwd=folder,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    """Run a command in this process, in a folder; return the exit code, the output, and the error output."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["tidegate", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+    return int(left.value.code or 0), out.getvalue(), err.getvalue()
 
 
 def ask(folder: Path, epsilon: str = "0.1") -> tuple[int, dict[str, Any], str]:
@@ -127,25 +127,22 @@ def test_main_file_of_a_new_ledger_contains_the_genesis_entry(tmp_path: Path) ->
     ledger.close()
 
 
-def test_killed_creation_leaves_a_complete_ledger_or_none(tmp_path: Path) -> None:
-    """Kill at several moments; the next process creates or opens the ledger, and nothing is refused."""
-    was_created = set()
-    for number in range(6):
-        path = tmp_path / f"{number}" / "a.ledger"
-        path.parent.mkdir()
-        code = f"import tidegate.ledger.store\nprint('go', flush=True)\nfrom tidegate.ledger import Ledger\nLedger({str(path)!r})"
-        process = subprocess.Popen([sys.executable, "-c", code], env=_environment(), stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.04 * number)
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        was_created.add(path.exists())
-        ledger = open_ledger(str(path))
-        assert verify_clean(ledger).entries == 3
-        ledger.close()
-    assert was_created
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("milliseconds", range(0, 240, 40))
+def test_killed_creation_leaves_a_complete_ledger_or_none(tmp_path: Path, milliseconds: int) -> None:
+    """Kill at one of several moments; the next process creates or opens the ledger, and nothing is refused."""
+    path = tmp_path / "a.ledger"
+    code = f"import tidegate.ledger.store\nprint('go', flush=True)\nfrom tidegate.ledger import Ledger\nLedger({str(path)!r})"
+    process = subprocess.Popen([sys.executable, "-c", code], env=_environment(), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(milliseconds / 1000)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    ledger = open_ledger(str(path))
+    assert verify_clean(ledger).entries == 3
+    ledger.close()
 
 
 @pytest.mark.parametrize("end", ["-wal", "-journal", ".reports", ".diaries"])
@@ -489,26 +486,24 @@ MOMENTS = {
 }
 
 
-def test_interrupted_command_reports_whether_it_charged(folder: Path) -> None:
-    """One after the other on one ledger: each command starts a process."""
+@pytest.mark.long_for("before", "during")  # each starts a process
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_interrupted_command_reports_whether_it_charged(folder: Path, moment: str) -> None:
     assert ask(folder)[0] == 0
     words = ("answer", "people.toml", "SELECT sex, COUNT(*) FROM people GROUP BY sex", "--epsilon", "0.2", "--anyway")
-    for moment in ("before the charge", "during the charge", "after the charge"):
-        module, owner, name, first, says = MOMENTS[moment]
-        code = STOPPED.format(module=module, object=owner, name=name, first=first)
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words],
-            cwd=folder,
-            env=_environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 130, (moment, done.stderr)
-        assert says in done.stderr, moment
-        if moment == "during the charge":
-            assert spent(folder) == "0.1", "neither of the first two was charged"
-    assert spent(folder) == "0.3"
+    module, owner, name, first, says = MOMENTS[moment]
+    code = STOPPED.format(module=module, object=owner, name=name, first=first)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert says in done.stderr
+    assert spent(folder) == ("0.3" if moment == "after the charge" else "0.1")
 
 
 def spent(folder: Path) -> str:

@@ -71,6 +71,7 @@ def entries(ledger: Ledger) -> int:
 # Charges
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("policy", "unit"), [(WORST, "epsilon"), (AVERAGE, "z"), (BOTH, "epsilon")], ids=["worst case", "average", "both"]
 )
@@ -156,6 +157,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", CHANGES)
 def test_changed_rows_of_totals_are_detected(ledger_url: str, case: str) -> None:
     ledger = Ledger(ledger_url)
@@ -376,6 +378,7 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
 # Restores
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("policy", [WORST, AVERAGE, BOTH], ids=["worst case", "average", "both"])
 def test_write_off_never_lowers_a_total(ledger_url: str, tmp_path: Path, policy: Policy) -> None:
     ledger = Ledger(ledger_url)

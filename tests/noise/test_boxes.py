@@ -22,6 +22,7 @@ ALPHA = 1e-6
 CASES = [((1, 2), Fraction(2), 2), ((3,), Fraction(4, 3), 4), ((2, 2, 1), Fraction(1), 1), ((1, 2), Fraction(7), 8)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("bounds", "scale", "steps"), CASES)
 def test_box_sampler_has_the_promised_distribution(bounds: tuple[int, ...], scale: Fraction, steps: int) -> None:
     """Proposal, coin and even draw together, against exp(-k(z) / scale): to 20 digits."""
@@ -33,6 +34,7 @@ def test_box_sampler_has_the_promised_distribution(bounds: tuple[int, ...], scal
             assert abs(ratio * mpmath.exp(power) - 1) < mpmath.mpf(10) ** -20
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("bounds", "scale", "steps"), CASES)
 def test_no_change_within_the_bounds_loses_more_than_the_price(
     bounds: tuple[int, ...], scale: Fraction, steps: int
@@ -55,6 +57,7 @@ def test_missing_geometric_number_is_detected() -> None:
     assert float(mpmath.log(near / far)) > float(steps / scale) * 1.01
 
 
+@pytest.mark.long  # test_box_sampler_has_the_promised_distribution is cheaper
 def test_frequencies_of_draws_match_their_probabilities() -> None:
     """4,000 draws by the size of their box, and by their quarter. Alpha 1e-6 each."""
     bounds, scale, steps, source = (1, 2), Fraction(2), 2, bits("boxes")
@@ -91,6 +94,7 @@ def test_coin_is_exact_to_its_last_digit() -> None:
     assert not throw_coin(Fraction(0), bits=source)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1), Fraction(9)])
 @pytest.mark.parametrize("bounds", [(1, 2, 1, 2), (200_000, 10**10, 48_000, 2 * 10**9)], ids=["small", "wide"])
 def test_mean_norm_matches_the_continuous_mechanism(bounds: tuple[int, ...], epsilon: Fraction) -> None:

@@ -51,6 +51,7 @@ def test_exponential_coin_is_exact(gamma: Fraction) -> None:
     assert undecided < 0.05
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3, 2), Fraction(4)], ids=str)
 def test_integers_have_their_exact_probabilities(scale: Fraction) -> None:
     chances, undecided = outcomes(lambda coin: draw(scale, coin))

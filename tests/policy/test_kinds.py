@@ -152,6 +152,7 @@ ZONES = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("zone", "grid"), ZONES)
 def test_labels_of_a_zone_are_those_of_zoneinfo(zone: str, grid: Any) -> None:
     attribute = Timestamp(dt.date(2024, 3, 1), dt.date(2024, 11, 30), grid, zone)  # type: ignore[arg-type]

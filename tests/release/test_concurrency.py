@@ -73,26 +73,28 @@ def assert_all_agree(book: Book, stories: list[Story]) -> None:
     assert max(askers.values()) > 1, "they did not overlap"
 
 
-def test_16_desks_are_served_as_one_queue(ledger_url: str) -> None:
+@pytest.mark.parametrize("threads", [5, pytest.param(16, marks=pytest.mark.long)])
+def test_desks_in_threads_are_served_as_one_queue(ledger_url: str, threads: int) -> None:
     stories: list[Story] = []
 
     def work(worker: int) -> None:
         with open_session(ledger_url) as session:
             stories.append(requester(session.release(), worker))
 
-    at_once(work, threads=16)
+    at_once(work, threads=threads)
     with open_session(ledger_url) as session:
         book = checked_book(session)
         assert_all_agree(book, stories)
         assert_repeatable(session, book, NAMES)
-    assert len(stories) == 16
+    assert len(stories) == threads
 
 
-def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
+@pytest.mark.parametrize("threads", [5, pytest.param(16, marks=pytest.mark.long)])
+def test_requesters_can_share_a_desk(ledger_url: str, threads: int) -> None:
     stories: list[Story] = []
     with open_session(ledger_url) as session:
         desk = session.release()
-        at_once(lambda worker: stories.append(requester(desk, worker, asks=12)), threads=16)
+        at_once(lambda worker: stories.append(requester(desk, worker, asks=12)), threads=threads)
         alone = desk.counts().tolist(), desk.waiting
         with open_session(ledger_url) as other:
             book = checked_book(other)
@@ -100,7 +102,7 @@ def test_16_requesters_can_share_a_desk(ledger_url: str) -> None:
             assert_repeatable(other, book, NAMES)
             fresh = other.release()
             assert (fresh.counts().tolist(), fresh.waiting) == alone
-    assert len(stories) == 16
+    assert len(stories) == threads
 
 
 @pytest.mark.parametrize("block_above", [0, BLOCK_ABOVE], ids=["in blocks", "in one piece"])
@@ -152,7 +154,7 @@ def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
     (folder / f"story {worker}").write_text(json.dumps(story))
 
 
-@pytest.mark.parametrize("processes", [6])
+@pytest.mark.parametrize("processes", [3, pytest.param(6, marks=pytest.mark.long)])
 def test_processes_with_one_ledger_are_served_as_one_queue(
     forkserver: WarmForkserver, ledger_url: str, tmp_path: Path, processes: int
 ) -> None:

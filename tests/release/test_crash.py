@@ -103,10 +103,11 @@ def wait_for_phase(marks: Marks, phases: Any) -> None:
         assert time.monotonic() < end, "it never came so far"
 
 
-def test_12_kills_leave_no_record_without_its_entry_and_none_twice(
-    forkserver: WarmForkserver, ledger_url: str, tmp_path: Path
+@pytest.mark.parametrize("kills", [4, pytest.param(12, marks=pytest.mark.long)])
+def test_kills_leave_no_record_without_its_entry_and_none_twice(
+    forkserver: WarmForkserver, ledger_url: str, tmp_path: Path, kills: int
 ) -> None:
-    assert kill_repeatedly(forkserver, ledger_url, tmp_path, times=12).total() == 12
+    assert kill_repeatedly(forkserver, ledger_url, tmp_path, times=kills).total() == kills
 
 
 @pytest.mark.long

@@ -50,8 +50,9 @@ def test_released_records_are_true_coarse_and_committed_with_their_entry(ledger_
         holds(session)
 
 
-def test_desk_decides_like_the_literal_rescan(tmp_path: Path) -> None:
-    requested = shuffled_keys(400, seed=3)
+@pytest.mark.parametrize("requests", [150, pytest.param(400, marks=pytest.mark.long)])
+def test_desk_decides_like_the_literal_rescan(requests: int, tmp_path: Path) -> None:
+    requested = shuffled_keys(requests, seed=3)
     with open_session(str(tmp_path / "s.ledger")) as session:
         desk = session.release("headquarters")
         reference = ReferenceController(
@@ -84,8 +85,9 @@ def test_restarted_desk_continues_exactly(ledger_url: str, tmp_path: Path) -> No
         holds(session)
 
 
-def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, tmp_path: Path) -> None:
-    requested = shuffled_keys(200, seed=7)
+@pytest.mark.parametrize("requests", [60, pytest.param(200, marks=pytest.mark.long)])
+def test_two_desks_on_one_ledger_stay_consistent(ledger_url: str, requests: int, tmp_path: Path) -> None:
+    requested = shuffled_keys(requests, seed=7)
     with open_session(str(tmp_path / "one.ledger")) as session:
         session.release().request_many(requested)
         expected = session.release().released()[0]
@@ -257,6 +259,7 @@ def test_all_promises_of_a_policy_hold_together(tmp_path: Path) -> None:
     holds(session)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("column", ["state", "key", "record", "waiting", "cells", "place", "gone", "added"])
 def test_verify_detects_a_changed_request(tmp_path: Path, column: str) -> None:
     from sqlalchemy import text

@@ -15,6 +15,7 @@ from tidegate.release.gate import Gate
 PAIRS = [pair for size in (1, 2, 5) for pair in combinations(TESTS, size)]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("tests", PAIRS, ids="+".join)
 @pytest.mark.parametrize("seed", range(3))
 def test_every_decision_equals_the_literal_rescan(tests: tuple[str, ...], seed: int) -> None:
@@ -57,6 +58,7 @@ def test_batch_is_decided_like_single_requests(tests: tuple[str, ...]) -> None:
             assert alone.released.tolist() == together.after(item).tolist()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("tests", PAIRS, ids="+".join)
 def test_loaded_gate_continues_exactly(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng(5)
@@ -89,6 +91,7 @@ def test_withdrawn_requests_are_removed(tests: tuple[str, ...]) -> None:
 ANYBODY = [pair for pair in PAIRS if {"mutual-information", "dixon"} & set(pair)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("tests", ANYBODY, ids="+".join)
 def test_blocks_by_age_decide_like_a_scan_of_all_cells(tests: tuple[str, ...]) -> None:
     random = np.random.default_rng([21, *map(TESTS.index, tests)])

@@ -101,6 +101,7 @@ def waiting_for(desk: Desk, ids: list[str]) -> list[str]:
     return [key for key, outcome in desk.request_many(ids).items() if isinstance(outcome, Deferred)]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("change", ["gone", "other values", "twice"])
 def test_tested_record_is_released_even_if_the_table_changes(ledger_url: str, change: str) -> None:
     women, men = [f"f{n}" for n in range(12)], [f"m{n}" for n in range(40)]
@@ -376,6 +377,7 @@ def test_desk_on_a_read_only_ledger_only_reads(tmp_path: Path) -> None:
     ledger.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "statement", ["SELECT (SELECT max(", "INSERT INTO tidegate_requests", "INSERT INTO tidegate_entries"]
 )

@@ -74,6 +74,7 @@ def released(folder: Path, column: str, **options: Any) -> dict[str, dict[str, A
     return records
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("shows", ["bins", "values"])
 @pytest.mark.parametrize("column", ["joined", "seen", "opened", "price", "married"])
 def test_records_leave_at_the_grid_of_the_policy(column: str, shows: Any, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def after(counts: Counts, value: int, target: int) -> Counts:
 # Mutual information and Kullback-Leibler: the critical value is chosen
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("test", ["mutual-information", "kullback-leibler"])
 def test_near_tie_is_decided_as_with_80_digits(test: str, offset: float) -> None:
@@ -117,6 +118,7 @@ def significance_near(critical: Callable[[float], float], target: float, *, step
     return low
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("merging", ["forward", "smaller-neighbour", "smallest-first"])
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_chi_square_near_tie_is_decided_as_with_fractions(merging: str, offset: float) -> None:
@@ -191,6 +193,7 @@ def test_dixon_near_tie_is_decided_as_with_80_digits() -> None:
 # Posterior: rho itself is granted, whatever is above is not
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("offset", [*OFFSETS, 1e-30, -1e-30])
 def test_posterior_of_exactly_rho_is_granted_and_more_is_denied(offset: float) -> None:
     for seed in range(20):
@@ -300,6 +303,7 @@ def sums(gate: Gate) -> dict[str, Any]:
     }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("tests", DRIFTING.values(), ids=list(DRIFTING))
 def test_sums_do_not_drift_over_200_000_decisions(tests: tuple[str, ...]) -> None:
     plan, random = a_long_plan(tests), np.random.default_rng(3)

@@ -263,6 +263,7 @@ def test_policy_file_is_parsed() -> None:
     assert parse_policy(FILE).concealments["hq"].profiles["p"].prior == Fraction(1, 5)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", list(WRONG))
 def test_every_mistake_has_a_message_that_check_shows(case: str, run: Run, tmp_path: Path) -> None:
     old, new, says = WRONG[case]

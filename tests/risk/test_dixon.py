@@ -41,6 +41,7 @@ def is_unlikely(times: int, significance: float) -> bool:
     return at_least(times, DRAWS, significance) < ALPHA or at_least(DRAWS - times, DRAWS, 1 - significance) < ALPHA
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.claim
 @pytest.mark.parametrize("number", [3, 6, 20, 100])
 def test_normal_samples_exceed_the_value_at_the_stated_rate(number: int) -> None:

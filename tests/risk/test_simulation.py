@@ -176,6 +176,7 @@ def test_small_exact_distributions_have_the_critical_values() -> None:
 # Levels
 
 
+@pytest.mark.long  # test_large_sparse_table_keeps_its_level is cheaper
 @pytest.mark.claim
 @pytest.mark.parametrize("significance", [pytest.param(0.2, marks=pytest.mark.long), 0.05])
 def test_independent_tables_reach_their_value_at_the_stated_rate(significance: float) -> None:
@@ -266,6 +267,7 @@ def test_only_the_published_rule_steps_down_on_a_sparse_table() -> None:
     assert abs(ours.values[-1] - ours.beyond) < 0.02 * deviation
 
 
+@pytest.mark.long  # test_interpolated_values_follow_a_sparse_table is cheaper
 def test_rare_value_delays_the_change_not_the_result() -> None:
     """A value with probability 1e-6 adds its degree of freedom only after about a million records."""
     common = (1 - 1e-6) / 3

@@ -37,6 +37,7 @@ NAIVE = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NAIVE)
 @given(known=values, missing=values)
 def test_statistics_match_their_names(name: str, known: list[Fraction], missing: list[Fraction]) -> None:

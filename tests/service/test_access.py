@@ -253,6 +253,7 @@ def test_sign_in_form_shows_the_error_without_quoting_input(fresh_service: Runni
     assert form_of(fresh_service)["csrf"] == fields["csrf"], "the form of another tab stays valid"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
 def test_sign_in_form_redirects_only_to_console_pages(fresh_service: RunningService, target: str) -> None:
     fields = {**form_of(fresh_service), "token": fresh_service.tokens[OWNER], "next": target}

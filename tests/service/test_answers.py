@@ -183,6 +183,7 @@ def spent(service: RunningService) -> str:
     return str(service.get("/data/people").json()["account"]["spent"])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("wish", [{"epsilon": "0.2"}, {"error": "20"}, {"epsilon": "1/3"}], ids=str)
 def test_bought_quote_costs_exactly_what_was_quoted(fresh_service: RunningService, wish: dict[str, str]) -> None:
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age >= 30", **wish}
@@ -280,6 +281,7 @@ def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -
 WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True, [], {}, "NaN", "0/1"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("wish", ["epsilon", "rho", "error"])
 @pytest.mark.parametrize("address", ["previews", "quotes", "answers"])
 def test_price_must_be_a_positive_number(fresh_service: RunningService, address: str, wish: str) -> None:
@@ -293,6 +295,7 @@ def test_price_must_be_a_positive_number(fresh_service: RunningService, address:
     assert spent(fresh_service) == "0"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("wish", ["epsilon", "rho"])
 @pytest.mark.parametrize("address", ["syntheses/previews", "syntheses"])
 def test_synthesis_price_must_be_positive(fresh_service: RunningService, address: str, wish: str) -> None:

@@ -106,6 +106,7 @@ def test_all_processes_see_a_new_collection(file: Path) -> None:
         ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -126,6 +126,7 @@ def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path:
         assert wait_for_end(later, job)["state"] == DONE
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("after", [1, 3])
 def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: int) -> None:
     """The process is killed once the diary has some lines; the next one finishes the job at the same cost."""

@@ -122,6 +122,7 @@ def test_documentation_shows_the_table_of_permissions() -> None:
 SELECTIONS = "/data/{name}/selections"  # of data sets with a hiding promise, which the shared service does not have
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("key", [key for key in EXAMPLES if key[1] != SELECTIONS], ids=lambda key: " ".join(key))
 def test_example_has_the_fields_of_a_real_response(shared_service: RunningService, key: tuple[str, str]) -> None:
     body_values = {"job": shared_service.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}

@@ -49,6 +49,7 @@ def both_ready(folder: Path, process: Any) -> None:
     assert len(workers_of(process)) == 2
 
 
+@pytest.mark.long  # test_together.py shares a budget, test_server.py stops gracefully
 def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -> None:
     policy = str(folder / "people.toml")
     owner = command("token", "make", policy, "--role", "owner", "--name", "olga")
@@ -98,6 +99,7 @@ def workers_begin_with(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PYTHONPATH", f"{folder / 'before'}:{os.environ.get('PYTHONPATH', '')}")
 
 
+@pytest.mark.long  # waits for 8 s
 def test_supervisor_waits_for_slow_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The supervisor checks whether each worker is alive; on a busy machine a worker that is still importing cannot answer."""
     workers_begin_with("time.sleep(8)", folder, monkeypatch)

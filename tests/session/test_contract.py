@@ -138,6 +138,7 @@ def test_methods_of_sessions_return_the_same(pair: Pair, call: Callable[[DataSes
     same(call(pair.local), call(pair.remote))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("call", as_cases(SURVEY))
 def test_methods_of_surveys_return_the_same(pair: Pair, call: Callable[[CollectionSurvey], Any]) -> None:
     same(call(pair.local.collect("shoppers")), call(pair.remote.collect("shoppers")))

@@ -40,6 +40,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, Any]]:
     local.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "question", QUESTIONS, ids=lambda question: question if isinstance(question, str) else question.says()
 )

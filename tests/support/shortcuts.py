@@ -21,6 +21,7 @@ from tidegate.noise import SecureBits
 from tidegate.operators.exact_draws import SystemBytes
 
 MIGRATE = store._migrate
+THINNED = pytest.StashKey[bool]()  # of a test that `one_in` has been applied to
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -99,6 +99,7 @@ FITTING: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", FITTING)
 def test_rows_of_a_conditional_draw_fit_and_follow_the_seed(tables: SyntheticTables, case: str) -> None:
     where, fits = FITTING[case]
@@ -121,6 +122,7 @@ def binned(rows: list[dict[str, Any]], column: str) -> dict[Any, int]:
     return counts
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", FITTING)
 def test_conditional_draw_agrees_with_the_filtered_unconditional_one(tables: SyntheticTables, case: str) -> None:
     """Chi-square of two samples, in every column. The limit is 6 standard deviations above the mean: with 32 comparisons, the
@@ -206,6 +208,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[TidegateError], str]] = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", WRONG)
 def test_impossible_condition_is_refused_at_once(tables: SyntheticTables, case: str) -> None:
     where, kind, message = WRONG[case]
@@ -246,6 +249,7 @@ def test_rare_values_of_a_column_that_follows_are_refused(tmp_path: Path) -> Non
 # ---- files
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 def test_files_are_written_in_batches_and_contain_the_table(tmp_path: Path, kind: str) -> None:
     with open_session(tmp_path) as session:
@@ -324,6 +328,7 @@ CHANGES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CHANGES)
 def test_changed_model_is_refused_with_a_plain_message(tables: SyntheticTables, tmp_path: Path, case: str) -> None:
     change, message = CHANGES[case]
@@ -407,6 +412,7 @@ print(peak(300_000), peak(3_000_000), peak(3_000_000, whole=True))
 """
 
 
+@pytest.mark.long_for("csv", "arrow", "forest")
 @pytest.mark.parametrize(
     ("tables", "kind"),
     [(Margins(), "parquet"), (Margins(), "csv"), (Margins(), "arrow"), (DEFAULT, "parquet")],

@@ -227,6 +227,7 @@ def coarser(column: Column) -> Column:
     return replace(column, starts=tuple(sorted({0, *cuts})))
 
 
+@pytest.mark.long_for("sqlite-False")  # compiles its queries for 8 s
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_engines_count_gaps_and_arbitrary_cells_like_a_loop(on_engine: Open, in_memory: bool) -> None:
     columns = columns_of(policy())
@@ -303,6 +304,7 @@ def test_larger_tables_are_counted_by_the_engine(monkeypatch: pytest.MonkeyPatch
     assert rows.margin(columns.learnt[-1]).sum() == ROWS
 
 
+@pytest.mark.long_for("sqlite")  # the next test compiles one of the gaps
 def test_engine_compiles_gaps_on_a_table_without_rows(on_engine: Open) -> None:
     columns = columns_of(policy())
     EngineRows(on_engine(policy()).without_rows()).rehearse(columns.learnt)

@@ -243,6 +243,7 @@ def odd_tables() -> dict[str, pa.Table]:
     return {"a constant column": constant, "all missing": missing, "no category of the list": strange}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", odd_tables())
 @pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])
 def test_unusual_columns_still_give_a_table(tmp_path: Path, case: str, model: Any) -> None:
@@ -345,6 +346,7 @@ def diary_file(folder: Path) -> Path:
     return file
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("before", range(4))
 @pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
 def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before: int, torn: bytes) -> None:
@@ -556,6 +558,7 @@ def average_session(folder: Path, **changes: Any) -> Session:
     return Session(replace(policy(rho="0.1", **changes), identification=promise), table=people(), folder=folder)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("options", [{"z": "0.02"}, {"rho": "0.05"}, {"share": "0.5"}, {"epsilon": 1, "delta": "1e-5"}])
 @pytest.mark.parametrize("unit", [None, EachPerson("person", 2)])
 @pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import pytest
 
 import tidegate as tg
 from tidegate.policy import Attribute, Boolean, Category, Date, Grid, Integer, Key, Text, Time, Timestamp
@@ -329,6 +330,17 @@ def with_brief(listed: list[HostileColumn]) -> list[HostileColumn]:
 
 
 DUCKDB, POSTGRES, SQLITE, SPARK = (with_brief(listed) for listed in (DUCKDB, POSTGRES, SQLITE, SPARK))
+
+
+def in_every_run(listed: list[HostileColumn], *, types: bool) -> list[Any]:
+    """Mark columns as `long`, except the first of each kind of attribute and, if asked, of each type of the engine."""
+    seen: set[Any] = set()
+    parameters = []
+    for column in listed:
+        kinds = {type(column.attribute)} | ({column.kind} if types else set())
+        parameters.append(pytest.param(column, marks=[pytest.mark.long] if kinds <= seen else []))
+        seen |= kinds
+    return parameters
 
 
 def insert(name: str, rows: list[HostileRow]) -> str:

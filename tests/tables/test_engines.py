@@ -31,6 +31,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
     return POLICIES[request.param]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("by", GROUPINGS, ids=lambda by: " x ".join(by) or "all")
 def test_counts_equal_the_reference_with_empty_cells(on_engine: Open, policy: Policy, by: list[str]) -> None:
     table = on_engine(policy)
@@ -39,6 +40,7 @@ def test_counts_equal_the_reference_with_empty_cells(on_engine: Open, policy: Po
     assert (counts == dense(counts.shape, reference.count(rows(), policy, by))).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("column", "by", "center"),
     [("age", [], 0), ("age", ["town"], 20), ("pay", ["sex"], 7), ("big", [], 5 * 10**8), ("big", ["member"], 0)],
@@ -116,6 +118,7 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", CONDITIONS)
 def test_conditions_select_the_rows_of_the_reference(on_engine: Open, policy: Policy, case: str) -> None:
     CONDITIONS[case].check(policy)

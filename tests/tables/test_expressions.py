@@ -105,6 +105,7 @@ def cells(query: Query, table: Table) -> dict[Any, int]:
     return {label: int(number) for label, number in zip(labels, numbers, strict=True) if number}
 
 
+@pytest.mark.one_in(2)
 def test_groups_and_conditions_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
     table, twin = on_any_engine(policy), counted(policy)
     for text, evaluate in GROUPED.items():
@@ -119,6 +120,7 @@ def test_groups_and_conditions_equal_the_twin(on_any_engine: Callable[[Policy], 
         assert int(mechanism_for(query).exact(query, table).numbers[0]) == expected_count, text
 
 
+@pytest.mark.one_in(2)
 def test_sums_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
     table, twin = on_any_engine(policy), counted(policy)
     for text, evaluate in SUMMED.items():
@@ -131,6 +133,7 @@ def test_sums_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: P
         assert math.isclose(float(read.noisy), math.fsum(terms), rel_tol=1e-9, abs_tol=1e-6), text
 
 
+@pytest.mark.one_in(2)
 def test_distinct_values_and_persons_equal_the_twin(on_any_engine: Callable[[Policy], Table], policy: Policy) -> None:
     table, twin = on_any_engine(policy), counted(policy)
     query = distinct("age // 5").by("town")

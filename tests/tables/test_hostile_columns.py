@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.databases import create_database
-from tables.hostile import DUCKDB, POSTGRES, SPARK, SQLITE, InPostgres, InSpark, in_duckdb, in_sqlite
+from tables.hostile import DUCKDB, POSTGRES, SPARK, SQLITE, InPostgres, InSpark, in_duckdb, in_every_run, in_sqlite
 
 from tidegate.testing import check_hostile_columns
 from tidegate.testing.columns import HostileColumn
@@ -24,13 +24,13 @@ def titles(column: HostileColumn) -> str:
 
 
 @NEIGHBORS
-@pytest.mark.parametrize("column", DUCKDB, ids=titles)
+@pytest.mark.parametrize("column", in_every_run(DUCKDB, types=True), ids=titles)
 def test_duckdb_columns_keep_the_contract(column: HostileColumn, neighbors: int) -> None:
     check_hostile_columns([column], in_duckdb, name="DuckDB", neighbors=neighbors).refuse()
 
 
 @NEIGHBORS
-@pytest.mark.parametrize("column", SQLITE, ids=titles)
+@pytest.mark.parametrize("column", in_every_run(SQLITE, types=True), ids=titles)
 def test_sqlite_columns_keep_the_contract(column: HostileColumn, neighbors: int) -> None:
     check_hostile_columns([column], in_sqlite, name="SQLite", neighbors=neighbors).refuse()
 
@@ -43,25 +43,12 @@ def in_postgres(postgres_server: Any) -> Iterator[InPostgres]:
 
 
 @NEIGHBORS
-@pytest.mark.parametrize("column", POSTGRES, ids=titles)
+@pytest.mark.parametrize("column", in_every_run(POSTGRES, types=True), ids=titles)
 def test_postgres_columns_keep_the_contract(column: HostileColumn, in_postgres: InPostgres, neighbors: int) -> None:
     check_hostile_columns([column], in_postgres, name="Postgres", neighbors=neighbors).refuse()
 
 
-def spark_columns() -> list[Any]:
-    """Return all columns of Spark. One of them is tested in every run, the others only by `make spark`."""
-    in_every_run = {
-        "STRING COLLATE UTF8_LCASE as category 10 listed values",
-    }
-    unknown = in_every_run - {column.title for column in SPARK}
-    assert not unknown, f"There is no such column: {unknown}"
-    return [
-        pytest.param(column, marks=pytest.mark.every_run) if column.title in in_every_run else column
-        for column in SPARK
-    ]
-
-
 @pytest.mark.spark
-@pytest.mark.parametrize("column", spark_columns(), ids=titles)
+@pytest.mark.parametrize("column", SPARK, ids=titles)
 def test_spark_columns_keep_the_contract(column: HostileColumn, spark: Any, tmp_path: Path) -> None:
     check_hostile_columns([column], InSpark(spark, tmp_path), name="Spark", neighbors=1).refuse()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,26 +113,32 @@ def replaced(persons: Rows, draw: random.Random) -> Rows:
     return {**rest, entering if entering is not None else "nobody": draw_person(draw, entering)}
 
 
+@pytest.mark.one_in(3)
 @by_name
-def test_rows_are_those_of_the_definition(clinic: Policy, rows: RowSource) -> None:
-    for seed in range(6):
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_are_those_of_the_definition(clinic: Policy, rows: RowSource, seed: int) -> None:
+    check_rows(clinic, rows, [seed])
+
+
+def check_rows(clinic: Policy, rows: RowSource, seeds: Iterable[int]) -> None:
+    for seed in seeds:
         persons = draw_rows(random.Random(seed))
         opened = open_linked(clinic, rows, tables_of(persons))
         assert opened.size == expected_size(persons, rows)
         assert opened.without_rows().size == 0
 
 
+@pytest.mark.one_in(4)
 @by_name
-def test_replacing_a_person_moves_counts_by_at_most_twice_the_bound(clinic: Policy, rows: RowSource) -> None:
+@pytest.mark.parametrize("seed", range(12))
+def test_replacing_a_person_moves_counts_by_at_most_twice_the_bound(clinic: Policy, rows: RowSource, seed: int) -> None:
     bound = 2 * clinic.flat(rows).dataset.unit.rows_per_person
-    distances = []
-    for seed in range(12):
-        draw = random.Random(100 + seed)
-        persons = draw_rows(draw)
-        distances.append(distance(clinic, rows, tables_of(persons), tables_of(replaced(persons, draw))))
-    assert max(distances) <= bound
+    draw = random.Random(100 + seed)
+    persons = draw_rows(draw)
+    assert distance(clinic, rows, tables_of(persons), tables_of(replaced(persons, draw))) <= bound
 
 
+@pytest.mark.one_in(2)
 @by_name
 def test_bound_is_attained(clinic: Policy, rows: RowSource) -> None:
     here = clinic_tables([("p", "f", 1)], [("p", cost, "ER") for cost in range(3)])
@@ -141,6 +147,7 @@ def test_bound_is_attained(clinic: Policy, rows: RowSource) -> None:
     assert distance(clinic, rows, here, there) == bound
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rows", [SOURCES[0], *JOINS], ids=str)
 def test_all_conditions_of_a_partition_see_the_same_rows(clinic: Policy, rows: RowSource) -> None:
     """The rows of a person are chosen before the condition: over a partition of conditions they add up to k."""
@@ -169,18 +176,19 @@ def code(age: int | None) -> int:
     return max(age or 0, 0)
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("rows", JOINS, ids=str)
-def test_each_person_has_one_row_of_the_person_table(clinic: Policy, rows: RowSource) -> None:
-    for seed in range(4):
-        persons = draw_rows(random.Random(200 + seed))
-        tables = tables_of(persons)
-        joined = open_linked(clinic, rows, tables).counted.to_pyarrow().to_pylist()
-        alone = open_linked(clinic, RowSource("patients"), tables).counted.to_pyarrow().to_pylist()
-        chosen = {row["patients.patient_id"]: (row["patients.sex"], code(row["patients.age"])) for row in alone}
-        for row in joined:
-            key = row["patients.patient_id"]
-            assert key is None or chosen[key] == (row["patients.sex"], code(row["patients.age"]))
-            assert None in (key, row["visits.patient_id"]) or key == row["visits.patient_id"]
+def test_each_person_has_one_row_of_the_person_table(clinic: Policy, rows: RowSource, seed: int) -> None:
+    persons = draw_rows(random.Random(200 + seed))
+    tables = tables_of(persons)
+    joined = open_linked(clinic, rows, tables).counted.to_pyarrow().to_pylist()
+    alone = open_linked(clinic, RowSource("patients"), tables).counted.to_pyarrow().to_pylist()
+    chosen = {row["patients.patient_id"]: (row["patients.sex"], code(row["patients.age"])) for row in alone}
+    for row in joined:
+        key = row["patients.patient_id"]
+        assert key is None or chosen[key] == (row["patients.sex"], code(row["patients.age"]))
+        assert None in (key, row["visits.patient_id"]) or key == row["visits.patient_id"]
 
 
 @pytest.mark.parametrize("rows", JOINS, ids=str)
@@ -189,14 +197,15 @@ def test_joining_before_bounding_the_person_table_is_detected(
 ) -> None:
     monkeypatch.setattr(links, "bound_rows", lambda table, *_, **__: table)
     with pytest.raises(AssertionError):
-        test_rows_are_those_of_the_definition(clinic, rows)
+        check_rows(clinic, rows, range(6))
 
 
+@pytest.mark.one_in(2)
 @by_name
 def test_table_without_a_bound_is_detected(clinic: Policy, rows: RowSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "bound_rows", lambda table, *_: table)
     with pytest.raises(AssertionError):
-        test_rows_are_those_of_the_definition(clinic, rows)
+        check_rows(clinic, rows, range(6))
     if "visits" in rows.tables:
         with pytest.raises(AssertionError):
             test_bound_is_attained(clinic, rows)
@@ -270,49 +279,52 @@ def in_files(tables: Mapping[str, pa.Table], folder: Path) -> dict[str, Any]:
     return dict(paths)
 
 
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("rows", SOURCES, ids=str)
 def test_every_engine_counts_the_same_rows(
-    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]]
+    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]], rows: RowSource
 ) -> None:
     persons = draw_rows(random.Random(7))
     tables = tables_of(persons)
     loaded = load(tables)
-    for rows in SOURCES:
-        expected, opened = open_linked(clinic, rows, tables), open_linked(clinic, rows, loaded)
-        assert opened.size == expected_size(persons, rows)
-        np.testing.assert_array_equal(opened.count(axes(rows)), expected.count(axes(rows)))
+    expected, opened = open_linked(clinic, rows, tables), open_linked(clinic, rows, loaded)
+    assert opened.size == expected_size(persons, rows)
+    np.testing.assert_array_equal(opened.count(axes(rows)), expected.count(axes(rows)))
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("rows", JOINS, ids=str)
 def test_every_engine_adds_up_the_same_values(
-    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]]
+    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]], rows: RowSource
 ) -> None:
     tables = tables_of(draw_rows(random.Random(9)))
     loaded = load(tables)
     condition = (col("visits.department") == "ER") | (col("patients.age") > 2)
-    for rows in JOINS:
-        expected, opened = open_linked(clinic, rows, tables), open_linked(clinic, rows, loaded)
-        for table in (opened, expected):
-            assert table.histogram("visits.cost").sum() > 0
-        columns = ["visits.cost", "patients.age"]
-        np.testing.assert_array_equal(
-            opened.products(columns, centers=(0, 0), where=condition),
-            expected.products(columns, centers=(0, 0), where=condition),
-        )
-        for left, right in zip(
-            opened.moments("visits.cost", by=["patients.sex"], where=condition),
-            expected.moments("visits.cost", by=["patients.sex"], where=condition),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(left, right)
+    expected, opened = open_linked(clinic, rows, tables), open_linked(clinic, rows, loaded)
+    for table in (opened, expected):
+        assert table.histogram("visits.cost").sum() > 0
+    columns = ["visits.cost", "patients.age"]
+    np.testing.assert_array_equal(
+        opened.products(columns, centers=(0, 0), where=condition),
+        expected.products(columns, centers=(0, 0), where=condition),
+    )
+    for left, right in zip(
+        opened.moments("visits.cost", by=["patients.sex"], where=condition),
+        expected.moments("visits.cost", by=["patients.sex"], where=condition),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(left, right)
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("rows", JOINS, ids=str)
 def test_replacing_a_person_moves_counts_by_at_most_twice_the_bound_on_every_engine(
-    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]]
+    clinic: Policy, load: Callable[[Mapping[str, pa.Table]], dict[str, Any]], rows: RowSource
 ) -> None:
     draw = random.Random(8)
     persons = draw_rows(draw)
     here, there = (load(tables_of(rows)) for rows in (persons, replaced(persons, draw)))
-    for rows in JOINS:
-        assert distance(clinic, rows, here, there) <= 2 * K
+    assert distance(clinic, rows, here, there) <= 2 * K
 
 
 def test_comparison_by_collation_is_detected(clinic: Policy, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 OPENS_TABLES = """
@@ -22,6 +23,7 @@ print(table.count().item(), segments.count([written.name])["answer"].tolist())
 """
 
 
+@pytest.mark.long  # the next test opens a table as well
 def test_tables_open_on_a_kernel_without_ipywidgets(tmp_path: Path) -> None:
     assert find_spec("ipywidgets") is None, "with ipywidgets installed this test shows nothing"
     cell = nbformat.v4.new_code_cell(OPENS_TABLES.replace("FOLDER", repr(str(tmp_path))))

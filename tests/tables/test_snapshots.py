@@ -75,6 +75,7 @@ RECORDS: dict[str, tuple[str | bytes, list[tuple[Any, ...]], tuple[int, int, int
 }  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", RECORDS)
 def test_record_changes_only_its_own_row(case: str, tmp_path: Path) -> None:
     record, rows, (lines, characters, values) = RECORDS[case]
@@ -100,6 +101,7 @@ def test_open_quote_does_not_swallow_the_rest_of_the_file(tmp_path: Path) -> Non
     assert opened.malformed.lines == 2
 
 
+@pytest.mark.long  # test_record_changes_only_its_own_row keeps the claim
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=80) | st.text('a,"\n\r é;\t', max_size=80).map(str.encode))
 def test_no_content_makes_an_answer_fail(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -108,11 +110,12 @@ def test_no_content_makes_an_answer_fail(content: bytes, tmp_path_factory: pytes
     assert opened.malformed.lines <= table.size
 
 
-def test_fast_reader_and_tolerant_reader_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", [100, pytest.param(400, marks=pytest.mark.long)])
+def test_fast_reader_and_tolerant_reader_agree(files: int, tmp_path: Path) -> None:
     """On every file that the fast one accepts: otherwise one record could change how others are read."""
     draw, accepted, path = random.Random(3), 0, tmp_path / "any.csv"
     parts = ["a", "b", ",", "\n", "\r", "\r\n", " ", "é", "'", "\\", '"', "\x00", "\ufeff", "1,2,3\n", "1,2,3\r\n"]
-    for _ in range(400):
+    for _ in range(files):
         names = ["x", "y", "z"][: draw.choice([1, 2, 3])]
         end = draw.choice(["\n", "\r\n"])
         fields = [[draw.choice(["a", "", " a", "é", "\x00", "'"]) for _ in names] for _ in range(draw.randrange(6))]
@@ -123,7 +126,7 @@ def test_fast_reader_and_tolerant_reader_agree(tmp_path: Path) -> None:
         if read_by[0] is not None:
             accepted += 1
             assert read_by[0] == read_by[1]
-    assert accepted > 150
+    assert accepted > files * 3 // 8
 
 
 def _read(reader: Any, path: Path, names: list[str]) -> list[tuple[Any, ...]] | None:
@@ -233,11 +236,11 @@ def test_processes_share_a_snapshot_while_the_file_changes(tmp_path: Path) -> No
     path, folder = write(tmp_path, HEADER + GOOD), tmp_path / "snapshots"
     command = [sys.executable, "-c", CHILD, str(path), str(folder), "2"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    children = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    children = [subprocess.Popen(command, env=environment) for _ in range(2)]
     for _ in range(10):
         os.utime(path)  # another state of the file, with the same rows
         assert read(path, folder)[0].count().item() == 2
-    assert [child.wait(120) for child in children] == [0, 0, 0]
+    assert [child.wait(120) for child in children] == [0, 0]
     assert not list(folder.glob("*.part"))
 
 

@@ -61,6 +61,7 @@ def _pandas_type(kind: pa.DataType) -> Any:
     return {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}.get(kind)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_has_the_same_counts(kind: str, tmp_path: Path) -> None:
     expected = open_table(POLICY, arrow(rows())).count(["town", "age"])

@@ -60,6 +60,7 @@ def coded(question: Question, value: str) -> int:
         return -1
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("grid", ["day", "week", "month", "quarter", "year"])
 def test_every_day_of_ten_years_has_the_same_code(grid: Any, tab: Page, browser: Browser, site: Site) -> None:
     universe = Date(FIRST, LAST, grid)
@@ -80,6 +81,7 @@ ZONES: list[Any] = [
 ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("zone", "grid"), ZONES)
 def test_both_clock_changes_of_ten_years_have_the_same_codes(zone: str, grid: Any, tab: Page) -> None:
     """Wall-clock times by the half hour on days with a change, and instants in UTC."""
@@ -91,6 +93,7 @@ def test_both_clock_changes_of_ten_years_have_the_same_codes(zone: str, grid: An
         assert in_browser(tab, universe, values, -9, 99) == expected
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("first", "last"), HALVES)
 def test_every_hour_of_ten_years_has_the_same_code(first: dt.date, last: dt.date, tab: Page) -> None:
     universe = Timestamp(first, last, "hour", "Europe/Paris")
@@ -114,6 +117,7 @@ def wall_clock(zone: str) -> Iterator[dt.datetime]:
         yield from (dt.datetime.combine(day, dt.time()) + dt.timedelta(minutes=30 * hour) for hour in hours)
 
 
+@pytest.mark.long  # test_every_day_of_ten_years_has_the_same_code compares the same code
 def test_every_minute_of_a_day_has_the_same_code(tab: Page) -> None:
     values = [dt.time(n // 60, n % 60).isoformat(form) for n in range(1440) for form in ("auto", "minutes")]
     values += ["23:59:59.999999", "24:00", "12:60", "7:00", "12", ""]

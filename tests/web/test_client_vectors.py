@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 VECTORS = json.loads((Path(__file__).parent.parent / "collect" / "vectors.json").read_text("utf-8"))
-CASES = 400
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +48,7 @@ def run(tab: Page, work: str, *args: Any, base: str = "/client") -> Any:
     return tab.evaluate(program, [work, [base, *args]])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("entry", VECTORS["operators"], ids=lambda entry: entry["seed"])
 def test_browser_reproduces_the_vectors_of_single_values(entry: dict[str, Any], tab: Page) -> None:
     [drawn] = run(tab, "operators", [entry])
@@ -78,10 +78,10 @@ def test_answers_are_stored_under_the_same_keys(tab: Page) -> None:
     assert run(tab, "keys", VECTORS["keys"]) == [entry["key"] for entry in VECTORS["keys"]]
 
 
-def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def random_stories(cases: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Some hundred random collections, with the Python client's own stories."""
     result, expected = [], []
-    for number in range(CASES):
+    for number in range(cases):
         seed = f"{SEED} {number}"
         collection, rounds = case(seed)
         draw = random.Random(f"steps {seed}")
@@ -93,9 +93,10 @@ def random_stories() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     return result, expected
 
 
-def test_any_report_equals_the_python_client(tab: Page) -> None:
+@pytest.mark.parametrize("cases", [100, pytest.param(400, marks=pytest.mark.long)])
+def test_any_report_equals_the_python_client(tab: Page, cases: int) -> None:
     """Reports, refusals, explanations, losses and memory have the same texts."""
-    result, expected = random_stories()
+    result, expected = random_stories(cases)
     output = run(tab, "stories", result)
     for scenario, ours, theirs in zip(result, output, expected, strict=True):
         assert ours["steps"] == theirs["steps"], scenario
@@ -108,8 +109,8 @@ def test_any_report_equals_the_python_client(tab: Page) -> None:
         assert list(compress(ours["given"], told_losses)) == list(compress(theirs["given"], told_losses)), scenario
     reports = [step for scenario in expected for step in scenario["steps"] if isinstance(step, str)]
     refused = [step for scenario in expected for step in scenario["steps"] if isinstance(step, dict)]
-    assert len(reports) > CASES
-    assert len(refused) > CASES / 4
+    assert len(reports) > cases
+    assert len(refused) > cases / 4
 
 
 FAULTS = {

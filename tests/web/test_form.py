@@ -134,6 +134,7 @@ VISIT = Collection(
 VISIT_ANSWERS = {"joined": "2020-02-29", "ordered": "2024-10-27T02:30", "opened": "14:37", "price": "19.999"}
 
 
+@pytest.mark.long  # test_every_field_type_encodes_the_entered_value is cheaper
 def test_dates_times_and_booleans_are_sent_at_the_grid(browser: Browser, service: FormService) -> None:
     """On a device in another time zone, with a date that is not accepted first."""
     collection = service.fresh(VISIT)
@@ -211,6 +212,7 @@ def test_questions_are_shown_in_the_defined_order(form: Page) -> None:
     assert shown == list(SURVEY.questions)
 
 
+@pytest.mark.long  # test_unreachable_service_can_be_retried keeps the claim
 def test_form_sends_the_same_report_after_being_offline(form: Page) -> None:
     requests = watch_requests(form)
     form.context.set_offline(True)
@@ -259,19 +261,20 @@ def test_memory_survives_the_page_and_repeats_the_report(page: Page, service: Fo
     wait_for_loss(page, "income: 2 different values")
 
 
-def test_versions_of_one_question_have_one_answer(page: Page, service: FormService) -> None:
+@pytest.mark.parametrize("versions", [2, pytest.param(6, marks=pytest.mark.long)])
+def test_versions_of_one_question_have_one_answer(page: Page, service: FormService, versions: int) -> None:
     """A version with the same questions draws no new answers, and its report is received."""
     collection = service.fresh(SURVEY)
     answers, ids = [], []
-    for version in range(1, 7):
+    for version in range(1, versions + 1):
         open_form(page, service, replace(collection, version=version))
         fill(page)
         [report] = json.loads(show(page))["reports"]
         assert RECEIVED in send(page)
         answers.append(report["answers"])
         ids.append(report["id"])
-    assert answers == [answers[0]] * 6
-    assert len(set(ids)) == 6
+    assert answers == [answers[0]] * versions
+    assert len(set(ids)) == versions
     wait_for_loss(page, "income: 1 different value")
 
 
@@ -295,6 +298,7 @@ def test_exceeded_lifetime_loss_is_refused_and_not_sent(page: Page, service: For
     assert len(posted_bodies(requests)) == 2
 
 
+@pytest.mark.long
 def test_two_visitors_have_different_reports(browser: Browser, service: FormService) -> None:
     ids = set()
     for _ in range(2):
@@ -307,6 +311,7 @@ def test_two_visitors_have_different_reports(browser: Browser, service: FormServ
     assert len(ids) == 2
 
 
+@pytest.mark.long  # test_report_forgotten_in_another_tab_is_not_sent and test_form_without_locking_is_detected use two tabs
 def test_tabs_that_share_a_memory_take_turns(form: Page, service: FormService) -> None:
     assert waits_for_another_tab(form, service)
 
@@ -348,6 +353,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", BROKEN)
 def test_answer_that_cannot_be_stored_is_not_sent(case: str, page: Page, service: FormService) -> None:
     program, says = BROKEN[case]
@@ -410,6 +416,7 @@ def test_once_is_locked_by_sending_but_not_by_a_preview(page: Page, service: For
     page.get_by_text("counts only once").wait_for()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("repeats", ["once", "two-layers"])
 def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, page: Page, service: FormService) -> None:
     """The service has the report, and its answer is lost; the page is left and comes back."""
@@ -440,6 +447,7 @@ def test_lost_response_locks_and_is_retried_with_the_same_bytes(repeats: Any, pa
     assert used_lifetime(page, collection.name) == "2"
 
 
+@pytest.mark.long  # test_unreachable_service_can_be_retried keeps the claim
 def test_offline_nothing_is_charged(page: Page, service: FormService) -> None:
     collection = service.fresh(SURVEY, repeats="once")
     open_form(page, service, collection)
@@ -538,6 +546,7 @@ REFUSALS: dict[str, tuple[Callable[[Page, FormService, Collection], None], str]]
 LATE = {later_version, closing}  # happen after the form was filled in
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", REFUSALS)
 def test_refused_report_is_not_shown_as_received(case: str, page: Page, service: FormService) -> None:
     change, reason = REFUSALS[case]
@@ -557,6 +566,7 @@ def test_refused_report_is_not_shown_as_received(case: str, page: Page, service:
     assert page.get_by_text("This report was received.").count() == 0
 
 
+@pytest.mark.long  # test_lost_response_locks_and_is_retried_with_the_same_bytes keeps the claim
 def test_report_sent_twice_counts_once(page: Page, service: FormService) -> None:
     open_form(page, service, service.fresh(SURVEY))
     fill(page)
@@ -591,11 +601,12 @@ MALFORMED = {
 }
 
 
-def test_only_an_accepted_report_is_shown_as_received(form: Page) -> None:
+@pytest.mark.parametrize("statuses", [(200,), pytest.param((201, 204), marks=pytest.mark.long)], ids=str)
+def test_only_an_accepted_report_is_shown_as_received(form: Page, statuses: tuple[int, ...]) -> None:
     """Whatever else comes with a status of success is not confirmed, and the same report can be sent again."""
     fill(form)
     shown = show(form)
-    for status in (200, 201, 204):
+    for status in statuses:
         for body in MALFORMED.values():
             form.route("**/reports", lambda route: route.fulfill(status=status, body=body))  # noqa: B023
             outcome = send(form)
@@ -608,6 +619,7 @@ def test_only_an_accepted_report_is_shown_as_received(form: Page) -> None:
     assert posted_bodies(requests) == [json.loads(shown)]
 
 
+@pytest.mark.long  # test_unreachable_service_can_be_retried is cheaper
 def test_form_times_out_on_a_silent_service_and_can_retry(page: Page, service: FormService) -> None:
     page.clock.install()
     open_form(page, service, service.fresh(SURVEY))
@@ -631,6 +643,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("case", ERRORS)
 def test_error_is_not_shown_as_received(case: str, form: Page) -> None:
     status, body = ERRORS[case]
@@ -656,6 +669,7 @@ def test_link_with_another_fingerprint_shows_no_form(page: Page, service: FormSe
     page.get_by_role("button", name=SHOW).wait_for()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("by", ["policy", "ledger"])
 def test_closed_collection_shows_no_questions(by: str, page: Page, service: FormService) -> None:
     collection = service.fresh(SURVEY)
@@ -668,6 +682,7 @@ def test_closed_collection_shows_no_questions(by: str, page: Page, service: Form
     assert page.locator("input, select, button").count() == 0
 
 
+@pytest.mark.long
 def test_answers_changed_during_randomization_are_not_sent(form: Page) -> None:
     fill(form)
     form.evaluate(
@@ -762,6 +777,7 @@ def tab_to(page: Page, name: str) -> None:
     pytest.fail(f"{name} cannot be reached by the tabulator")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_form_fits_a_phone_and_both_themes(scheme: Any, browser: Browser, service: FormService) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)

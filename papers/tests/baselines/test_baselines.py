@@ -167,6 +167,7 @@ NUMBERS, MIXED = (X, Y), (X, Column("town", 3, (0, 1, 2), ordered=False, missing
 MODELS = {Sequential(many=200, some=40): MIXED, Copula(): MIXED, SmoothHistogram(): MIXED, Bppd(): NUMBERS}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_exact_baseline_keeps_the_contract_of_models(model: Any) -> None:
     columns = MODELS[model]

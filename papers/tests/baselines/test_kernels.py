@@ -53,6 +53,7 @@ def test_level_misfits_equal_the_reference(seed: int) -> None:
         assert misfit == level_misfit(counts, features, cells, 47, logits)
 
 
+@pytest.mark.long  # compiles a kernel
 def test_linear_misfit_of_two_numbers_equals_the_published_score() -> None:
     """The pair's misfit is the total variation of `sequential_scores`, in finer units."""
     random = np.random.default_rng(4)

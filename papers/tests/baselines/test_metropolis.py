@@ -48,6 +48,7 @@ def test_effective_size_of_an_autoregression_is_known() -> None:
     assert effective_size(chains) == pytest.approx(80_000 / 9, rel=0.15)
 
 
+@pytest.mark.long
 def test_chain_has_its_target_as_stationary_distribution() -> None:
     """The energy is a normal's in center and log scale: their moments come out (20 standard errors: no false alarm)."""
     columns = (Column("x", 300, (0,)),)
@@ -69,6 +70,7 @@ def test_starts_are_public_far_apart_and_allowed() -> None:
     assert theta_of(np.array([5.0, 0.0, 7.0, 2.0, 0.0])).tolist() == [5, 0, 7 - 10, 2, 0]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("score", ["variation", "grid", "dyadic", "greedy"])
 def test_line_is_learned_and_the_result_is_labeled_asymptotic(score: str) -> None:
     random = np.random.default_rng(4)

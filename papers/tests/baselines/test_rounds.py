@@ -45,6 +45,7 @@ def test_no_round_over_one_number_exceeds_its_loss(path: tuple[int, ...]) -> Non
         assert most_lost([SMALL], table, path) <= 1 + 1e-12
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("columns", [[SMALL, Y], [SMALL, SEX], [PAY, X]], ids=["numbers", "logistic", "missing"])
 def test_no_round_over_two_columns_exceeds_its_loss(columns: list[Column]) -> None:
     every = tables(columns, 2)
@@ -68,6 +69,7 @@ def test_too_small_sensitivity_exceeds_the_loss() -> None:
     assert most_lost([wide], table, (), fault=4, **how) > 1.5
 
 
+@pytest.mark.long  # test_no_round_over_two_columns_exceeds_its_loss checks its probabilities exactly
 def test_output_follows_the_exponential_mechanism() -> None:
     """All paths of a tiny problem by enumeration, compared with 4,000 runs. Alpha 1e-6."""
     table, model, epsilon = np.array([[0], [1], [1]]), Sequential(many=2, some=1), Fraction(40)

@@ -105,6 +105,7 @@ def codes_of(counts: tuple[int, ...], bins: int) -> np.ndarray:
     return np.ascontiguousarray(np.stack([cells // bins, cells % bins]).astype(np.uint8))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("measure", ["pmse", "variation"])
 @pytest.mark.parametrize(("n", "ns", "bins"), [(1, 1, 2), (2, 3, 2), (3, 3, 2), (2, 2, 3)])
 def test_depth_2_attains_its_bound(n, ns, bins, measure) -> None:

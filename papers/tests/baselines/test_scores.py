@@ -65,6 +65,7 @@ tables = st.integers(0, 2).flatmap(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(2, 3), Fraction(3)]), st.booleans())
 def test_dyadic_is_the_best_of_all_dyadic_trees(data, penalty, counted) -> None:

@@ -13,6 +13,7 @@ from tidegate.collect.baskets.mining import mine
 from tidegate.errors import Unsupported
 
 
+@pytest.mark.long
 def test_baskets_are_sets_of_known_items_within_the_largest_size() -> None:
     baskets = generate(Shop(items=40, patterns=30, pattern_size=4, basket_size=6, largest=9), 5_000, seed=2)
     rows = np.split(baskets.items, baskets.starts[1:-1])

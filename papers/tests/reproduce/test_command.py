@@ -52,6 +52,7 @@ def test_every_item_is_computed_with_data(run: Run, public_data: Path) -> None:
     assert "82 reproduced, 12 within noise, 9 errata, 2 differ." in out
 
 
+@pytest.mark.long  # test_identifiability.py writes the same page
 def test_option_out_writes_figures_and_a_page(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("TIDEGATE_DATA", raising=False)
     code, out, _ = run("reproduce", "identifiability", "--out", tmp_path / "new" / "folder")

@@ -19,6 +19,7 @@ def published(value: Any, printing: Any, **more: Any) -> Published:
     return Published("x", "Table 1", value, printing, **more)
 
 
+WHOLE_RUN = pytest.mark.long_for("release", "pmse")  # 11 and 7 s; tests/golden has their numbers in every run
 CASES = {
     "rounded": (published(0.002, "round", decimals=4), 0.0020064, True),
     "rounded the other way": (published(0.002, "round", decimals=4), 0.0020501, False),
@@ -96,6 +97,7 @@ def prints_the_same(published_item: Published, item: Item) -> bool:
     return 0 <= apart < unit if published_item.printing == "trunc" else abs(apart) <= unit / 2 + 1e-12
 
 
+@WHOLE_RUN
 @pytest.mark.parametrize("paper", PAPERS)
 def test_reproduced_row_lies_within_the_tolerance_of_its_printed_digits(paper: str) -> None:
     published_items = {item.id: item for item in PAPERS[paper]}
@@ -118,6 +120,7 @@ def nearly_equal(ours: Any, recorded: Any) -> bool:
     return bool(ours == recorded)
 
 
+@WHOLE_RUN
 @pytest.mark.parametrize("paper", PAPERS)
 def test_rows_are_those_before_the_packages_were_split(paper: str) -> None:
     """rows.json was written by the code before the reproductions moved into a package of their own."""
@@ -140,6 +143,7 @@ def test_data_file_states_digits_statements_and_corrections(paper: str) -> None:
             )
 
 
+@WHOLE_RUN
 @pytest.mark.parametrize("paper", PAPERS)
 def test_row_within_noise_or_better_has_its_evidence(paper: str) -> None:
     published_items = {item.id: item for item in PAPERS[paper]}

@@ -34,6 +34,7 @@ def titles(figure: Any) -> str:
     return str(figure.get_suptitle())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_released_records_stay_below_the_critical_value(name: str) -> None:
     plan, order = soldiers((name,))

@@ -112,6 +112,7 @@ def short() -> similarity.Measured:
     return similarity.simulate(10, epsilons=(0.25, 1.0), methods=("exact", "plug-in"), seed=FRESH)
 
 
+@pytest.mark.long  # simulates for 5 s, as the next two
 def test_mean_pmse_is_below_that_of_the_published_mechanism(short: similarity.Measured) -> None:
     """Ten new data sets; the printed means are above by far more than chance."""
     for epsilon in (0.25, 1.0):
@@ -119,12 +120,14 @@ def test_mean_pmse_is_below_that_of_the_published_mechanism(short: similarity.Me
         assert mean + BEYOND * error < float(ITEMS[f"t2_pmse_{epsilon:g}"].published)
 
 
+@pytest.mark.long
 def test_slope_is_closer_than_that_of_the_k_norm_at_a_small_loss(short: similarity.Measured) -> None:
     direct = coefficients.simulate(80, bounds=(4,), epsilons=(0.25,), seed=FRESH)
     assert clearly_below(short.samples["exact", 0.25][:, 2], direct.samples["k-norm", "4", 0.25][:, 1])
     assert clearly_below(direct.samples["k-norm", "4", 0.25][:, 1], 3 * direct.samples["functional", "4", 0.25][:, 1])
 
 
+@pytest.mark.long
 def test_claims_refute_the_noisy_bayesian_draw(short: similarity.Measured) -> None:
     """The planted fault: the noisy Bayesian draw does not pass."""
     bayes = similarity.simulate(6, epsilons=(1.0,), methods=("bayes",), seed=FRESH).samples["bayes", 1.0]
@@ -152,6 +155,7 @@ def test_our_mechanism_is_at_the_floor_and_closer_than_the_k_norm_on_new_data() 
 # The published chain, and the whole
 
 
+@pytest.mark.long
 def test_published_chain_stays_close_at_a_large_loss() -> None:
     values = original(np.random.default_rng(3))
     tables = published_tables(values, 400.0, steps=40, seed=1)
@@ -161,6 +165,7 @@ def test_published_chain_stays_close_at_a_large_loss() -> None:
     assert np.mean([measured(values, table) for table in far]) > 0.1  # the score hardly matters
 
 
+@pytest.mark.long  # runs the whole paper
 def test_every_item_has_a_reason_and_every_figure_is_plotted() -> None:
     done = run_pmse()
     assert [item.id for item in done.items] == [item.id for item in PUBLISHED]

@@ -82,12 +82,16 @@ def test_selected_baskets_have_their_items() -> None:
 # The recovery
 
 
+THREE_MILLION = pytest.mark.long  # baskets; collect/baskets has designs, recovery and errors in every run
+
+
 @pytest.fixture(scope="module")
 def small() -> Recovery:
     baskets = samples.generate(samples.Shop(items=60, patterns=60, basket_size=1.2, largest=3), 3_000_000, seed=1)
     return recover(Sample("generated", samples.select(baskets, np.flatnonzero(baskets.sizes)), 60, "some"))
 
 
+@THREE_MILLION
 def test_statements_of_the_paper_hold_for_a_small_shop(small: Recovery) -> None:
     items = {name: compare(ITEMS[name], result) for name, result in section_3([small]).items()}
     for name in ("majority", "near", "majority_designed"):
@@ -96,6 +100,7 @@ def test_statements_of_the_paper_hold_for_a_small_shop(small: Recovery) -> None:
     assert designed < pasted
 
 
+@THREE_MILLION
 def test_no_look_exceeds_the_level_and_a_weaker_operator_is_detected(small: Recovery) -> None:
     results = breaches.section_3([small])
     assert {compare(ITEMS[name], result).status for name, result in results.items()} == {"reproduced"}
@@ -104,6 +109,7 @@ def test_no_look_exceeds_the_level_and_a_weaker_operator_is_detected(small: Reco
     assert {compare(ITEMS[name], result).status for name, result in worse.items()} == {"differs"}
 
 
+@THREE_MILLION
 def test_errors_are_as_large_as_stated(small: Recovery) -> None:
     """Scores of frequent itemsets, whose reports are common: means of 0 within 0.6, deviations of 1 within a half."""
     for rows in small.comparisons.values():
@@ -112,6 +118,7 @@ def test_errors_are_as_large_as_stated(small: Recovery) -> None:
             assert 0.5 < row.score_deviation < 1.5
 
 
+@THREE_MILLION
 def test_minority_large_deviation_and_far_errors_differ(small: Recovery) -> None:
     lost = [Comparison(size, 10, 5, 5, 3, 0.01, 0.0, 1.0) for size in (1, 2, 3)]
     wrong = replace(
@@ -121,6 +128,7 @@ def test_minority_large_deviation_and_far_errors_differ(small: Recovery) -> None
     assert {compare(ITEMS[name], result).status for name, result in results.items()} == {"differs"}
 
 
+@THREE_MILLION
 def test_items_of_missing_files_are_left_out_and_the_files_named(small: Recovery) -> None:
     done = collect_sets([small], {})
     assert done.left_out == ("T10I4D100K.dat", "retail.dat")

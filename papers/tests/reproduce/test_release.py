@@ -41,6 +41,9 @@ SAMPLED = {f"fig16_{level}_{test}_{name}" for level in LEVELS for test in TESTS 
 SAMPLED |= {"fig15_first", "fig19_MIS_DQT", "fig19_KLD_MIS", "fig19_KLD_CST", "fig19_KLD_DQT", "fig19_CST_DQT"}
 
 
+WHOLE_RUN = pytest.mark.long  # 11 s; tests/golden/test_release.py has the numbers in every run
+
+
 @pytest.fixture(scope="module")
 def reproduction() -> Reproduction:
     return run_release()
@@ -50,6 +53,7 @@ def ours(reproduction: Reproduction, name: str) -> object:
     return next(item.ours for item in reproduction.items if item.id == name)
 
 
+@WHOLE_RUN
 def test_every_number_is_reproduced_except_for_known_differences(reproduction: Reproduction) -> None:
     ids: dict[str, set[str]] = {status: set() for status in WORDS}
     for item in reproduction.items:
@@ -62,6 +66,7 @@ def test_every_number_is_reproduced_except_for_known_differences(reproduction: R
     assert summary(reproduction.items) == "131 reproduced, 39 within noise, 37 errata, 20 differ"
 
 
+@WHOLE_RUN
 def test_every_difference_has_a_reason(reproduction: Reproduction) -> None:
     assert all(len(item.note) > 20 for item in reproduction.items if item.status != "reproduced")
 
@@ -97,6 +102,7 @@ def test_shipped_numbers_equal_the_golden_ones() -> None:
 # Figure 16
 
 
+@WHOLE_RUN
 def test_means_within_noise_are_within_two_standard_errors(reproduction: Reproduction) -> None:
     for row in reproduction.means:
         expected = [abs(printed - mean) <= 2 * deviation * math.sqrt(1 / 100 + 1 / 20)
@@ -105,6 +111,7 @@ def test_means_within_noise_are_within_two_standard_errors(reproduction: Reprodu
         assert status == expected, (row.test, row.level)
 
 
+@WHOLE_RUN
 def test_other_means_are_not_reproduced(reproduction: Reproduction) -> None:
     """A planted fault: a tenth more of every location. Dixon's and Pearson's tests vary too much to detect it."""
     wrong = [replace(row, mean=1.1 * row.mean) for row in reproduction.means if row.test in ("MIS", "KLD")]
@@ -127,6 +134,7 @@ def test_release_without_a_queue_is_not_reproduced() -> None:
     assert min(totals) > 2000
 
 
+@WHOLE_RUN
 def test_no_test_stops_forever_in_sixty_sequences(reproduction: Reproduction) -> None:
     assert [row.frozen for row in reproduction.means] == [0] * 8
     assert figure_16.WATCHED == 60
@@ -141,6 +149,7 @@ def test_degrees_of_freedom_of_observed_values_would_stop() -> None:
     assert 100 in stopped.released.sum(axis=1)
 
 
+@WHOLE_RUN
 def test_dixon_test_can_exclude_a_location_for_good(reproduction: Reproduction) -> None:
     """The first record makes the location an outlier. The paper does not state this; the other tests never do it."""
     shut = {row.test: row.shut_out for row in reproduction.means if row.level == "0.2"}
@@ -172,10 +181,12 @@ def test_fisher_exact_test_adds_up_splits(hits: int, tries: int, others: int, mo
     assert figure_19.fisher(hits, tries, others, more) == pytest.approx(chance, rel=1e-12)
 
 
+@WHOLE_RUN
 def test_calls_its_own_releases_safe(reproduction: Reproduction) -> None:
     assert np.diag(reproduction.safe.counts).tolist() == [100] * 4
 
 
+@WHOLE_RUN
 def test_another_share_of_safe_releases_is_not_reproduced(reproduction: Reproduction) -> None:
     wrong = replace(reproduction.safe, counts=np.clip(reproduction.safe.counts + 30, 0, 100))
     results = figure_19.figure_19(wrong)
@@ -215,6 +226,7 @@ def test_page_contains_every_item_and_picture(reproduction: Reproduction) -> Non
     assert "<script" not in text
 
 
+@pytest.mark.long  # test_command.py and test_identifiability.py write another page
 def test_command_prints_items_and_writes_figures_and_a_page(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ OPERATORS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: f"{operator.name} {operator.values}")
 def test_kernel_draws_equal_those_of_the_reference(operator: Operator) -> None:
     codes = np.arange(3000 if operator.form == "code" else 400) * 7 % operator.values

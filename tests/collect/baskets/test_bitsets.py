@@ -37,6 +37,7 @@ def test_item_counts_equal_the_reference(reports: int, items: int, seed: int) ->
     assert Bitsets.of(rows, vocabulary_size=items).item_counts().tolist() == expected
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("reports", "items"), [(1, 2), (63, 5), (130, 9), (600, 70), (40_000, 6)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_counts_of_pairs_and_larger_itemsets_equal_the_reference(reports: int, items: int, threads: int) -> None:
@@ -63,6 +64,7 @@ def test_unknown_item_is_refused() -> None:
         Bitsets.of(some_rows(7, 5, 1), vocabulary_size=5).counts(np.array([[0, 5]]))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("where", ["folder", "memory"])
 def test_stored_chunks_count_every_size_separately(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "CHUNK", 100)

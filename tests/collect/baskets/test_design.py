@@ -123,6 +123,7 @@ def test_bound_of_the_exponential_is_a_close_lower_bound(epsilon: str) -> None:
         assert 0 < gap < true * mpmath.mpf(2) ** -70
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", range(1, 7))
 def test_design_recovers_more_than_cut_and_paste_under_the_same_limits(size: int) -> None:
     size_design = make_design(size).sizes[0]
@@ -132,6 +133,7 @@ def test_design_recovers_more_than_cut_and_paste_under_the_same_limits(size: int
     assert ours < theirs
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [2, 4, 6])
 def test_design_without_a_loss_limit_matches_cut_and_paste(size: int) -> None:
     size_design = make_design(size, HALF, None).sizes[0]
@@ -151,6 +153,7 @@ def test_design_beats_cut_and_paste_at_a_small_loss() -> None:
     assert math.sqrt(support_variance(phi, 1 - flip, target)) == pytest.approx(999.05, abs=0.01)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_no_plan_of_a_fine_mesh_is_better(size: int) -> None:
     """Every plan in steps of 1/24 at 31 rates: none that keeps the limits beats the design."""
@@ -169,10 +172,12 @@ def test_no_plan_of_a_fine_mesh_is_better(size: int) -> None:
     assert tried > 50
 
 
+@pytest.mark.long
 def test_designs_are_deterministic() -> None:
     assert design(wishes(4)) == design(wishes(4))
 
 
+@pytest.mark.one_in(2)
 @paper(FACTS["paper"])
 @pytest.mark.parametrize("size", [1, 3, 6, pytest.param(10, marks=pytest.mark.long)])
 def test_search_is_no_worse_than_an_earlier_operator(size: int) -> None:

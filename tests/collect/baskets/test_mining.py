@@ -72,6 +72,7 @@ def test_only_itemsets_whose_parts_were_all_retained_are_candidates(pairs: set[f
     assert [tuple(row) for row in following.tolist()] == expected
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("name", "least", "by_size"),
     [

@@ -167,6 +167,7 @@ def fits(scores: NDArray[np.float64]) -> bool:
     return bool(centered and abs(scores.std() - 1) < 6 / math.sqrt(2 * count))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", OPERATORS)
 def test_estimation_errors_match_the_stated_errors(name: str, k: int) -> None:
@@ -202,6 +203,7 @@ def reversed_moments(operator: SetOperator) -> SetOperator:
     )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", [mixed_up, more_inserted, reversed_moments])
 @pytest.mark.parametrize("k", [1, 2, 3])
 @pytest.mark.parametrize("name", ["select-a-size", "cut-and-paste"])

@@ -74,6 +74,7 @@ def test_strict_band_is_wide_if_noise_hides_the_shape() -> None:
     assert ((strict.low <= POINTS @ truth("two-tri")) & (POINTS @ truth("two-tri") <= strict.high)).all()
 
 
+@pytest.mark.long  # claims/test_reconstruction.py measures the coverage of bands
 def test_bands_of_a_long_grid_bound_values_inside_a_cell() -> None:
     long, known = grid_channel(GaussianNoise(0.05), 1000), truth("triangle", 1000)
     estimate = reconstruct(reports(known, long, total=100_000, rng=np.random.default_rng(6)), long)

@@ -29,6 +29,7 @@ FAST = [("triangle", "sw", 1.0), ("two-tri", "uniform", 0.5), ("plateau", "unifo
 ROWS = {(row["density"], row["noise"], row["level"]): row for row in FACTS["bank"]["rows"]}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("cell", [*FAST, ("uniform", "gauss", 1.0)], ids=lambda cell: " ".join(map(str, cell)))
 def test_bank_is_as_accurate_as_measured(cell) -> None:
     """Means of 3 fixed seeds; all 21 cells with 8 fresh seeds are in the claims."""
@@ -78,6 +79,7 @@ def through(kind: str, size: int) -> np.ndarray:
     return Shifted(np.array([0.25, 0.5, 0.25]), size, clipped=1).columns(np.arange(size)).matrix
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("method", METHODS)
 @given(case=counts_and_channels())
 @settings(max_examples=25)
@@ -96,6 +98,7 @@ def test_reconstruction_without_noise_returns_the_data(method, counts) -> None:
     assert estimate.masses == pytest.approx(np.array(counts) / sum(counts), abs=1e-9)
 
 
+@pytest.mark.long  # test_reconstruction_without_noise_returns_the_data is cheaper
 @given(counts=st.lists(st.integers(20, 2000), min_size=5, max_size=20))
 @settings(max_examples=25)
 def test_bank_without_noise_returns_the_data_within_sampling_error(counts) -> None:
@@ -106,6 +109,7 @@ def test_bank_without_noise_returns_the_data_within_sampling_error(counts) -> No
     assert (np.abs(estimate.masses - scaled / scaled.sum()) <= allowed).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", ["bayes", "em", "inversion"])
 @given(counts=st.lists(st.integers(0, 3000), min_size=3, max_size=12).filter(any), data=st.data())
 def test_permuted_categories_permute_the_estimate(method, counts, data) -> None:
@@ -127,6 +131,7 @@ HARD = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("case", "method"),
     [  # inversion refuses a channel that hides everything
@@ -178,6 +183,7 @@ def test_listing_the_values_improves_the_estimate() -> None:
         assert (band.low <= np.cumsum(known) + 1e-9).mean() > 0.8
 
 
+@pytest.mark.long  # test_listing_the_values_improves_the_estimate has atoms
 def test_atoms_are_recovered_under_moderate_noise() -> None:
     known, smooth, sharp = truth("atoms5"), [], []
     for seed in range(3):
@@ -187,6 +193,7 @@ def test_atoms_are_recovered_under_moderate_noise() -> None:
     assert np.mean(sharp) < 0.7 * np.mean(smooth)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("bins", [130, 1000, 4000])
 def test_long_grid_is_merged_and_spread_again(bins) -> None:
     known = truth("triangle", bins)

@@ -109,6 +109,7 @@ def test_cells_from_kernel_matrix_and_reference_agree(through, run, other) -> No
     assert through.merged(reports, values) == pytest.approx(slowly, abs=1e-10)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: type(noise).__name__)
 @pytest.mark.parametrize("spread", [True, False])
 def test_long_grid_has_the_probabilities_of_a_matrix(noise, spread) -> None:

@@ -67,6 +67,7 @@ def test_em_step_equals_the_reference_and_never_lowers_the_likelihood(counts) ->
     assert log_likelihood(counts, through, updated) >= log_likelihood(counts, through, start) - 1e-9
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(0, 50), min_size=8, max_size=8).filter(any))
 def test_extrapolated_em_reaches_the_limit_of_plain_em(counts) -> None:
     counts, (_, through) = np.array(counts, float), small_case()

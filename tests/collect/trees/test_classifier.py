@@ -15,6 +15,7 @@ from tidegate.policy import Category, Integer, Question
 from tidegate.policy.collection import operator_for
 
 
+@pytest.mark.one_in(2)
 @parametrize_with_checks([RandomizedTreeClassifier()])
 def test_classifier_passes_scikit_learn_checks(estimator: RandomizedTreeClassifier, check: object) -> None:
     """All of them, none exempt. Without columns a report is its value; with columns `fit` takes reports and `predict`
@@ -29,6 +30,7 @@ def test_classifier_parameters_can_be_read_and_cloned() -> None:
     assert (again.columns[1].channel.matrix == tree.columns[1].channel.matrix).all()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "best"])
 def test_probabilities_sum_to_one_and_predictions_are_their_largest(strategy: str) -> None:
     values, labels = corners(2_000)
@@ -74,6 +76,7 @@ def test_three_classes_are_distinguished() -> None:
     assert tree.score(values, classes) > 0.9
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("strategy", ["by-class", "joint", "best"])
 def test_operators_can_describe_columns_of_codes(strategy: str) -> None:
     random = np.random.default_rng(7)

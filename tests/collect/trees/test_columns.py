@@ -58,6 +58,7 @@ def test_report_without_noise_is_nearest_to_its_value(name: str) -> None:
     assert column.nearest.tolist() == list(range(column.intervals))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_codes_of_an_operator_follow_its_channel(name: str) -> None:
     """Exact: the column's matrix is the operator's, with runs of reports summed and runs of values averaged."""

@@ -57,6 +57,7 @@ def make_reports(label: str, count: int = 60_000) -> Arrays:
     return Arrays(collection, operators, arrays)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("label", LABELS)
 def test_true_answers_are_classified_from_randomized_reports(label: str) -> None:
     tree = tree_of(make_reports(label), "buys")

@@ -59,6 +59,7 @@ def draw_choices(seed: str) -> tuple[np.ndarray, Fraction]:
     return counts, rate_for_z(1, Fraction(1, 100))
 
 
+@pytest.mark.long  # claims/test_noise_claims.py has the same claim
 @pytest.mark.claim
 def test_choices_by_z_follow_the_exponential_mechanism() -> None:
     """Correct code fails with probability at most FALSE_ALARM."""
@@ -66,6 +67,7 @@ def test_choices_by_z_follow_the_exponential_mechanism() -> None:
     assert chance(counts, np.array([float(p) for p in slow.probabilities(SCORES.tolist(), rate)])) > FALSE_ALARM
 
 
+@pytest.mark.long  # claims/test_noise_claims.py has the same claim
 @pytest.mark.claim
 def test_choices_without_replacement_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meter, "exponential_choice", sample_permute_and_flip)

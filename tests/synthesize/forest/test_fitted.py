@@ -111,6 +111,7 @@ def test_pool_follows_margins_and_tables_to_within_one_row_of_each_group(seed: i
 # ---- storage
 
 
+@pytest.mark.one_in(3)
 def test_model_survives_json_and_draws_the_same_rows(fitted: Fitted) -> None:
     content = json.loads(json.dumps(fitted.to_dict()))
     again = Fitted.from_dict(content)
@@ -156,6 +157,7 @@ def test_same_seed_gives_the_same_rows_and_another_seed_others(fitted: Fitted) -
     assert fitted.draw(0, seed=3).shape == (0, len(SHOP))
 
 
+@pytest.mark.one_in(3)
 def test_large_draw_comes_in_chunks_of_constant_size(fitted: Fitted) -> None:
     sizes = [len(chunk) for chunk in fitted.chunks(2 * CHUNK + 7, seed=1)]
     assert sizes == [CHUNK, CHUNK, 7]
@@ -200,6 +202,7 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_conditional_rows_fit_and_agree_with_the_filtered_draw(fitted: Fitted, name: str) -> None:
     """Shares of 4,000 fitting rows and of the filtered draw differ by chance: 0.06 is six times the usual difference."""
@@ -217,6 +220,7 @@ def test_conditional_rows_fit_and_agree_with_the_filtered_draw(fitted: Fitted, n
         assert np.abs(cell_shares(fitted, drawn, index) - expected).sum() / 2 < 0.06
 
 
+@pytest.mark.one_in(3)
 def test_condition_is_deterministic_and_splits_into_chunks(fitted: Fitted) -> None:
     where = {1: np.array([0, 1])}
     once, again = (np.concatenate(list(fitted.chunks(500, seed=1, where=where))) for _ in range(2))

@@ -103,8 +103,9 @@ def score_sets(scores: Callable[[np.ndarray], np.ndarray], reach: int) -> tuple[
     return tuple(sets.values())
 
 
-@pytest.mark.parametrize("reach", [1, 2])
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", LIMITS)
+@pytest.mark.parametrize("reach", [1, 2])
 def test_counts_and_scalars_cost_at_most_their_stated_loss(mode: str, reach: int, recorder: Recorder) -> None:
     counted = {"margin": np.stack([ROW_TYPES[:, 0] == code for code in (0, 1)], axis=1).astype(np.int64)}
     counted["pair"] = pair_cells(0, 1)
@@ -123,8 +124,9 @@ def test_counts_and_scalars_cost_at_most_their_stated_loss(mode: str, reach: int
         assert max(excess(law, worlds, worlds[0]) for worlds in [units @ pair_cells(0, 1)]) > 0.9  # not wasteful
 
 
-@pytest.mark.parametrize("reach", [1, 2])
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", LIMITS)
+@pytest.mark.parametrize("reach", [1, 2])
 def test_choices_cost_at_most_their_stated_loss(mode: str, reach: int, recorder: Recorder) -> None:
     for parts in (1_000, 500_000):
         largest = 0.0
@@ -255,6 +257,7 @@ def step_excesses(worlds: Sequence[Steps]) -> dict[str, float]:
     return factors
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("tiny_plans")
 @pytest.mark.parametrize("reach", [1, 2])
 @pytest.mark.parametrize("mode", LIMITS)

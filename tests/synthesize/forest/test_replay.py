@@ -65,10 +65,12 @@ def run(request: pytest.FixtureRequest) -> Run:
     return Run(request.param)
 
 
+@pytest.mark.one_in(2)
 def test_run_has_every_kind_of_step(run: Run) -> None:
     assert {step.name.split()[0] for step in run.steps} == KINDS[run.name]
 
 
+@pytest.mark.one_in(2)
 def test_complete_diary_rebuilds_the_same_model_without_rows(run: Run) -> None:
     again, diary = run.again(NoRows(), run.steps)
     assert again.to_dict() == run.fitted.to_dict()
@@ -76,6 +78,7 @@ def test_complete_diary_rebuilds_the_same_model_without_rows(run: Run) -> None:
     assert diary.spent == run.fitted.summary.spent
 
 
+@pytest.mark.one_in(2)
 def test_diary_survives_json(run: Run) -> None:
     copied = [Step.from_dict(json.loads(json.dumps(step.to_dict()))) for step in run.steps]
     assert run.again(NoRows(), copied)[0].to_dict() == run.fitted.to_dict()
@@ -93,6 +96,7 @@ def stops(run: Run) -> list[int]:
     return sorted(firsts | set(range(1, len(names) + 1, 10)) | {len(names)})
 
 
+@pytest.mark.one_in(4)
 def test_run_interrupted_at_any_step_continues_to_the_same_model(run: Run) -> None:
     """What was written stays, and the diary of the continued run rebuilds its model without rows."""
     for stop in stops(run):
@@ -114,6 +118,7 @@ def swapped(run: Run) -> np.ndarray:
     return np.column_stack([generator.permutation(column) for column in np.maximum(reversed_codes, 0).T])
 
 
+@pytest.mark.one_in(2)
 def test_questions_depend_on_the_diary_and_public_facts_only(run: Run) -> None:
     """After every written prefix, two different tables are asked the same, at the same loss."""
     for stop in (0, *stops(run)[:-1]):

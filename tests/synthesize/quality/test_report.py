@@ -252,6 +252,7 @@ ODD = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", ODD)
 def test_unusual_tables_give_a_report(name: str) -> None:

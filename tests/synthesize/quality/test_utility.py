@@ -28,6 +28,7 @@ def prediction(original: pa.Table, synthetic: pa.Table, target: str) -> Predicti
     return result
 
 
+@pytest.mark.long  # test_separation.py compares with scikit-learn too
 def test_auc_equals_scikit_learn_on_the_same_rows() -> None:
     ensemble, metrics = pytest.importorskip("sklearn.ensemble"), pytest.importorskip("sklearn.metrics")
     table, other = people(3000, 1, pay=[1.0] * 3000), people(3000, 2)
@@ -44,6 +45,7 @@ def test_auc_equals_scikit_learn_on_the_same_rows() -> None:
     assert result.measure == "AUC"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("target", "chance"), [("sex", 0.5), ("pay", 0.0), ("town", 0.5)])
 def test_lost_associations_predict_no_better_than_guessing(target: str, chance: float) -> None:
     table = people(4000, 3)
