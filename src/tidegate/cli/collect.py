@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|flush|estimate|verify|tree: answers randomized on the device, counted here."""
+"""collect define|randomize|submit|flush|status|estimate|verify|tree: answers randomized on the device, counted here."""
 
 from __future__ import annotations
 
@@ -176,6 +176,36 @@ def flush(
     if json:
         return emit({"counted": newly_counted, "reports": total})
     return say(f"{plural(newly_counted, 'report')} counted in one batch. {total:,} in total.")
+
+
+@collect.command("status", short_help="Show the reports so far and what they reveal.")
+def status(
+    policy: Path = POLICY,
+    name: str = NAME,
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Show how many reports are counted and waiting, the local epsilon, and what a later reader of the ledger can learn."""
+    with open_survey(policy, name, ledger, reports) as survey:
+        collection, loss, rule = survey.collection, survey.respondent_loss, survey.collection.batches
+        about = {"collection": collection.name, "version": collection.version, "closed": survey.closed}
+        about |= {"reports": survey.reports, "waiting": survey.waiting, "batch": str(rule)}
+        readers, weakest = survey.later_readers(), survey.weakest_reader()
+    if json:
+        batches = [{"at": at, **claim.to_dict()} for at, claim in readers]
+        return emit({**about, "gives": loss.to_dict(), "says": str(loss), "later_readers": batches})
+    waiting = f"{about['waiting']:,} or more" if about["waiting"] else f"fewer than {rule.at_least:,}"
+    say(
+        f'"{collection.name}", version {collection.version}, is {"closed" if about["closed"] else "open"}: '
+        f"{plural(about['reports'], 'report')} counted, {waiting} waiting; {rule}.",
+        f"{str(loss)[0].upper()}{str(loss)[1:]}.",
+    )
+    if weakest is None:
+        return None
+    say(str(weakest))
+    rows = [[at, f"{claim.reports:,}", *claim.shown] for at, claim in readers]
+    return table(["batch", "reports", "epsilon of a later reader", "delta"], rows, right={1, 2, 3})
 
 
 @collect.command("estimate", short_help="Estimate the distribution of the true values.")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.accounting.later_reader import LaterReader, later_reader
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
 from tidegate.arrays import Array, Ints
 from tidegate.collect.client import Client
@@ -118,6 +119,27 @@ class Survey:
         entries, _ = self._book.batches()
         sizes = [(entry.at, int(entry.content()["accepted"])) for entry in entries]
         return [(at, size) for at, size in sizes if size]
+
+    def later_readers(self, *, delta: float | None = None) -> list[tuple[str, LaterReader]]:
+        """Return the scheduled time of each shuffled batch, and what a later reader can learn about one of its reports.
+
+        Lists that were submitted as one batch are not shuffled here and have no claim beyond the local loss.
+        """
+        return [
+            (at, claim)
+            for at, size in self._shuffled_sizes()
+            if (claim := later_reader(self.collection, size, delta=delta)) is not None
+        ]
+
+    def weakest_reader(self) -> LaterReader | None:
+        """Return the claim for the smallest shuffled batch, which holds for all of them; None if there is no claim."""
+        smallest = min((size for _, size in self._shuffled_sizes()), default=0)
+        return later_reader(self.collection, smallest)
+
+    def _shuffled_sizes(self) -> list[tuple[str, int]]:
+        entries, _ = self._book.batches()
+        bodies = [(entry.at, entry.content()) for entry in entries]
+        return [(at, int(body["accepted"])) for at, body in bodies if "scheduled" in body and body["accepted"]]
 
     @property
     def respondent_loss(self) -> RespondentLoss:

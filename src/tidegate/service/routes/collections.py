@@ -82,6 +82,7 @@ def collection_state(served: Served, collection: Survey, charts: Charts = False)
         "estimable": survey.estimable,
         "baskets": _baskets(survey),
         **loss,
+        "later_reader": _later_reader(served, survey),
     }
     return with_charts(state, {"counted": counted_chart(_batches(served, survey))}) if charts else state
 
@@ -139,6 +140,12 @@ def find_rules(
 def _batches(served: ServedDataset, survey: Any) -> list[tuple[str, int]]:
     """Return the time of each batch and the number of its counted reports."""
     return list(_cached(served, survey, ("batches",), survey.batch_sizes))
+
+
+def _later_reader(served: ServedDataset, survey: Any) -> Described | None:
+    """Return the claim that holds for every counted batch: that of the smallest. It contains the local epsilon."""
+    claim = _cached(served, survey, ("later reader",), survey.weakest_reader)
+    return None if claim is None else dict(claim.to_dict())
 
 
 def _estimate(served: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
