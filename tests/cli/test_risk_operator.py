@@ -68,7 +68,12 @@ def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> No
     _, out, _ = run(
         "risk", "advise", "--policy", file, "--attribute", "town", "--clients", 5000, "--loss", "0.1", "--json"
     )
-    assert {option["operator"] for option in json.loads(out)["options"]} == {"randomized-response", "unary", "subset"}
+    assert {option["operator"] for option in json.loads(out)["options"]} == {
+        "randomized-response",
+        "unary",
+        "subset",
+        "projective-geometry",
+    }
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,32 @@ def subset(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
     return sorted(chosen)
 
 
+def point(code: int, recipe: dict[str, Any]) -> tuple[int, ...]:
+    """Return the vector with this code: canonical vectors in ascending order, read as numbers."""
+    prime, start = recipe["prime"], 0
+    for level in range(recipe["dimension"]):
+        if code < start + prime**level:
+            number = prime**level + code - start
+            return tuple(number // prime**power % prime for power in reversed(range(recipe["dimension"])))
+        start += prime**level
+    raise ValueError
+
+
+def projective(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    prime, dimension = recipe["prime"], recipe["dimension"]
+    points = sum(prime**level for level in range(dimension))
+    if not coin(recipe["keep"], bytes_):
+        return below(points, bytes_)
+    number, own = 1 + below(prime ** (dimension - 1) - 1, bytes_), point(value, recipe)
+    vector = [number // prime**power % prime for power in reversed(range(dimension - 1))]
+    lead = own.index(1)
+    vector.insert(lead, 0)
+    vector[lead] = -sum(a * b for a, b in zip(vector, own, strict=True)) % prime
+    first = next(part for part in vector if part)
+    scaled = tuple(part * pow(first, prime - 2, prime) % prime for part in vector) if prime > 2 else tuple(vector)
+    return next(code for code in range(points) if point(code, recipe) == scaled)
+
+
 def some_of(items: list[int], count: int, bytes_: Any) -> list[int]:
     """Return `count` of the items: index i is swapped with an index drawn from i on."""
     shuffled = list(items)
@@ -122,6 +148,7 @@ DRAWS = {
     "response": response,
     "unary": unary,
     "subset": subset,
+    "projective-geometry": projective,
 }
 
 

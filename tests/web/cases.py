@@ -32,7 +32,7 @@ from tidegate.policy import (
 
 NUMBERS, ANY = (
     ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave"],
-    ["randomized-response", "unary", "subset"],
+    ["randomized-response", "unary", "subset", "projective-geometry"],
 )
 WORDS = ["north", "süd", 'the "east"', "w\\est", "<b>", "日本", "😀", "\x7f", "a b", "tab\t", "0", "", "True", "é"]
 

@@ -12,7 +12,8 @@ import typer
 
 from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import Unsupported
-from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, Parameter, RandomizedResponse, SquareWave
+from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, Parameter, ProjectiveGeometry, SquareWave
+from tidegate.operators.operator import MOST_VALUES
 
 if TYPE_CHECKING:
     from tidegate.collect.adviser import Advice, Option
@@ -139,7 +140,7 @@ def advise(
     """Recommend an operator and parameters for a privacy requirement, with the expected error for this number of clients."""
     from tidegate.collect.adviser import advise as recommend
 
-    universe = _universe(values, policy, attribute, RandomizedResponse.name if categories else SquareWave.name)
+    universe = _universe(values, policy, attribute, ProjectiveGeometry.name if categories else SquareWave.name)
     pair = None
     if breach is not None:
         ends = [_number(part, "breach") for part in breach.split(",")]
@@ -187,15 +188,15 @@ def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
 def _universe(values: int | None, policy: Path | None, attribute: str | None, operator: str) -> Attribute:
     from tidegate.collect.adviser import plain_universe
     from tidegate.policy import read_policy
-    from tidegate.policy.collection import LARGEST_SIZE
 
     if policy is not None and attribute is not None and values is None:
         return read_policy(policy).attribute(attribute)
     if values is None or policy is not None or attribute is not None:
         raise Unsupported("Specify either `--values`, or `--policy` with `--attribute`.", EXAMPLE)
-    if not 2 <= values <= LARGEST_SIZE:
-        raise Unsupported(f"`--values` must be from 2 to {LARGEST_SIZE:,}.", EXAMPLE)
     known = VALUE_OPERATORS.get(operator)
+    most = MOST_VALUES if known is None else known.most_values
+    if not 2 <= values <= most:
+        raise Unsupported(f"`--values` must be from 2 to {most:,}.", EXAMPLE)
     return plain_universe(values, ordered=known is None or known.ordered)
 
 

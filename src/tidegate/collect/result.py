@@ -21,7 +21,7 @@ from tidegate.extras import extra
 from tidegate.frames import Row, Rows
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
-from tidegate.operators import Operator
+from tidegate.operators import Operator, Pure
 from tidegate.policy import Policy
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.calendar import Moment
@@ -255,7 +255,7 @@ def estimate(
     known = METHODS if operator.ordered else (SHARES,)
     if method and method not in known:
         raise Unsupported(f'Unknown method for "{name}": "{method}".', did_you_mean(method, known))
-    if not operator.ordered:
+    if isinstance(operator, Pure):
         return _of_categories(name, question, operator, counted, confidence)
     listed = None if values is None else [code_of(question, value) for value in values]
     widths = _widths(question) if listed is None else None
@@ -271,10 +271,9 @@ def estimate(
     return _of_numbers(name, question, operator, counted, reconstruction, band, confidence)
 
 
-def _of_categories(
-    name: str, question: Question, operator: Operator, counted: Counted, confidence: float
-) -> Distribution:
-    estimated = shares(counted.counts.astype(np.float64), total=counted.reports, support=operator.support())
+def _of_categories(name: str, question: Question, operator: Pure, counted: Counted, confidence: float) -> Distribution:
+    supports = operator.supports(counted.counts)
+    estimated = shares(supports, total=counted.reports, support=operator.support())
     wide = float(ndtri((1 + confidence) / 2)) * estimated.errors
     return Distribution(
         name,
@@ -288,7 +287,7 @@ def _of_categories(
         ),  # around both: an estimate below zero does not prove a share of zero
         np.clip(np.maximum(estimated.raw, estimated.masses) + wide, 0, 1),
         confidence,
-        counted.counts / counted.reports,
+        supports / counted.reports,
         unbiased=estimated.raw,
         errors=estimated.errors,
     )

@@ -14,6 +14,7 @@ from tidegate.operators.gaussian import GaussianNoise
 from tidegate.operators.laplace import LaplaceNoise
 from tidegate.operators.mask import Mask
 from tidegate.operators.operator import Operator, Parameter, Pure, Report
+from tidegate.operators.projective_geometry import ProjectiveGeometry
 from tidegate.operators.randomized_response import RandomizedResponse
 from tidegate.operators.select_a_size import SelectASize
 from tidegate.operators.square_wave import SquareWave
@@ -31,6 +32,7 @@ VALUE_OPERATORS: dict[str, type[Operator]] = {
         RandomizedResponse,
         Unary,
         SubsetSelection,
+        ProjectiveGeometry,
     )
 }
 BASKET_OPERATORS: dict[str, type[BasketOperator]] = {
@@ -60,6 +62,7 @@ __all__ = [
     "Mask",
     "Operator",
     "Parameter",
+    "ProjectiveGeometry",
     "Pure",
     "RandomizedResponse",
     "Report",

@@ -28,7 +28,6 @@ Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
-LARGEST_SIZE = 65_536
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,21 @@ class Question:
                 f'{self.operator} needs numbers; "{self.attribute}" is a category, whose values have no order.',
                 f"Use one of: {', '.join(free)}.",
             )
-        if not 2 <= self.size <= LARGEST_SIZE:
+        most = VALUE_OPERATORS[self.operator].most_values
+        if not 2 <= self.size <= most:
             raise PolicyUnreadable(
-                f'A question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
-                "Declare more values, or choose another attribute."
-                if self.size < 2
-                else f"Declare {'a coarser grid' if isinstance(self.universe, Moment) else 'bins or a larger step'} for it.",
+                f'A question by {self.operator} needs from 2 to {most:,} possible values; "{self.attribute}" has {self.size:,}.',
+                "Declare more values, or choose another attribute." if self.size < 2 else self._with_fewer(),
             )
+
+    def _with_fewer(self) -> str:
+        """Return what to do about too many values."""
+        if isinstance(self.universe, Numeric):
+            return (
+                f"Declare {'a coarser grid' if isinstance(self.universe, Moment) else 'bins or a larger step'} for it."
+            )
+        fitting = [name for name, known in VALUE_OPERATORS.items() if known.most_values >= self.size]
+        return f"Use {' or '.join(fitting)}." if fitting else "List fewer values."
 
     def _check_parameters(self) -> None:
         known = VALUE_OPERATORS[self.operator].parameters
@@ -145,11 +152,7 @@ class Question:
     def size(self) -> int:
         """How many different values a person can give: the grid's, its bins', or the categories' (missing where it is
         a value); of a set of items, how many items there are."""
-        if isinstance(self.universe, Numeric):
-            return len(self.universe.bin_starts()) if self.universe.cuts else self.universe.size
-        if isinstance(self.universe, Items):
-            return len(self.universe.vocabulary)
-        return self.universe.size + (getattr(self.universe, "missing", "") == "value")
+        return size_of(self.universe)
 
     @property
     def cuts(self) -> bool:
@@ -176,6 +179,15 @@ class Question:
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""
         return {**texts(self.to_dict()), "universe": texts(self.universe.to_dict())}
+
+
+def size_of(universe: Attribute) -> int:
+    """Return how many different values a question about an attribute has; see `Question.size`."""
+    if isinstance(universe, Numeric):
+        return len(universe.bin_starts()) if universe.cuts else universe.size
+    if isinstance(universe, Items):
+        return len(universe.vocabulary)
+    return universe.size + (getattr(universe, "missing", "") == "value")
 
 
 def operator_for(question: Question) -> Operator:

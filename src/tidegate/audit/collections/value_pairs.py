@@ -26,6 +26,7 @@ from tidegate.policy.collection import Question, operator_for
 
 MOST_CELLS = 4_000_000  # reports times values up to which all are compared; above it, values are sampled over the range
 SOME = 60  # sampled values
+MOST_SAMPLED = 30_000_000  # reports times sampled values
 MOST_CLASSES = 200  # members of a set up to which its exact probabilities are computed
 LARGEST = 6  # items of a basket up to which pairs of baskets are compared
 
@@ -99,7 +100,9 @@ def listed_values(operator: Operator) -> list[int]:
     """Return all values, or values spread over the range if reports times values are too many."""
     if operator.report_size * operator.values <= MOST_CELLS:
         return list(range(operator.values))
-    return sorted({*map(int, np.linspace(0, operator.values - 1, SOME)), 1, operator.values - 2})
+    count = max(2, min(SOME, MOST_SAMPLED // operator.report_size))
+    listed = {*map(int, np.linspace(0, operator.values - 1, count))}
+    return sorted(listed | ({1, operator.values - 2} if count == SOME else set()))
 
 
 def channel_table(operator: Operator, values: list[int]) -> Floats:

@@ -14,6 +14,7 @@ const SINGLE = {
   "randomized-response": { one: ["epsilon"], fresh: true },
   unary: { one: ["epsilon"], fresh: true },
   subset: { one: ["epsilon"] },
+  "projective-geometry": { one: ["epsilon"], most: 2 ** 20 },
 };
 const SETS = {
   "select-a-size": { needed: [], allowed: ["fixed"], plans: true },
@@ -56,9 +57,10 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
   if (known.ordered && !universe.numeric) {
     throw new Refused(`${operator} needs numbers; "${attribute}" is a category, whose values have no order.`);
   }
-  if (size < 2 || size > LARGEST_SIZE) {
-    const most = commas(LARGEST_SIZE);
-    throw new Refused(`A question needs from 2 to ${most} possible values; "${attribute}" has ${commas(size)}.`);
+  const most = known.most ?? LARGEST_SIZE;
+  if (size < 2 || size > most) {
+    const needs = `needs from 2 to ${commas(most)} possible values`;
+    throw new Refused(`A question by ${operator} ${needs}; "${attribute}" has ${commas(size)}.`);
   }
   const strange = Object.keys(parameters).find((name) => !known.one.includes(name) && !(known.fresh && name === "each"));
   if (strange || plans.length) throw new Refused(`${operator} ${strange ? `has no parameter ${strange}` : "does not accept plans"}.`);

@@ -5,6 +5,7 @@
  *   sample(code, source)             the permanent answer to a value: a code, or a list of codes
  *   repeated(answer, source)         a fresh report of it if there is a second layer; else the same
  *   weights(report)                  integers (BigInt) proportional to P(report | value), value by value
+ *   likeliest(report)                optional: the first of the likeliest values, how many there are, and their probability
  *   lifetimeGamma()                  the largest ratio of those over all reports of one value; null if unlimited
  *   recipe()                         the integers of its draws, over 2**48
  */
@@ -12,6 +13,7 @@
 import { cutAndPaste, mask, selectASize } from "./baskets.js";
 import { gaussianNoise } from "./gaussian.js";
 import { laplaceNoise } from "./laplace.js";
+import { projectiveGeometry } from "./projective_geometry.js";
 import { randomizedResponse } from "./response.js";
 import { squareWave } from "./square_wave.js";
 import { subset } from "./subset.js";
@@ -26,6 +28,7 @@ const OPERATORS = {
   "randomized-response": randomizedResponse,
   unary,
   subset,
+  "projective-geometry": projectiveGeometry,
   "select-a-size": selectASize,
   "cut-and-paste": cutAndPaste,
   mask,
