@@ -271,12 +271,34 @@ def _show(distribution: Any) -> None:
     say(
         f"{distribution.question}: {plural(distribution.reports, 'report')}, method {distribution.method}; {distribution.sure}."
     )
-    rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in distribution.runs()]
-    table([distribution.attribute, "share", "low", "high"], rows, right={1, 2, 3})
+    if distribution.too_few:
+        return say(distribution.too_few)
+    is_poisoned = distribution.poisoning is not None
+    rows = [_row(run, is_poisoned) for run in distribution.runs()]
+    headers = [distribution.attribute, "share", "low", "high", *(["if 1% were false"] if is_poisoned else [])]
+    table(headers, rows, right={1, 2, 3})
     if distribution.errors is not None and len(distribution.labels) > len(rows):
         say(f"The {len(rows)} most frequent of {len(distribution.labels):,}.")
+    if is_poisoned:
+        _show_comparison(distribution)
     for warning in distribution.warnings:
         say(f"Warning: {warning}")
+    return None
+
+
+def _row(run: Any, is_poisoned: bool) -> list[str]:
+    shares = [run.label, _percent(run.mass), _percent(run.low), _percent(run.high)]
+    return [*shares, f"{_percent(run.low_poisoned)} to {_percent(run.high_poisoned)}"] if is_poisoned else shares
+
+
+def _show_comparison(distribution: Any) -> None:
+    """Show which options differ: the order of the rows is no ranking."""
+    say(f"{distribution.poisoning}.")
+    clear = [difference for difference in distribution.differences() if difference.is_clear]
+    if not clear:
+        return say("No two options differ by more than the noise (95%, all pairs together).")
+    say("Clear differences (95%, all pairs together):", *(f"  {difference}" for difference in clear[:LINES_SHOWN]))
+    return say(f"  and {len(clear) - LINES_SHOWN:,} more (--json)") if len(clear) > LINES_SHOWN else None
 
 
 def _percent(share: float | None) -> str:
