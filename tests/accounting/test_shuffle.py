@@ -27,7 +27,15 @@ from tidegate.accounting.shuffle import (
     wave_blanket,
 )
 from tidegate.errors import Unsupported
-from tidegate.operators import LaplaceNoise, Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
+from tidegate.operators import (
+    LaplaceNoise,
+    Operator,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    Unary,
+)
 from tidegate.policy import Category, Collection, Integer, Question
 from tidegate.policy.attributes import Items
 
@@ -133,6 +141,7 @@ def counted_delta(blanket: Blanket, reports: int, epsilon: float) -> float:
         (Unary(3, epsilon=F(1)), 3, 0.2, None, None),
         (SquareWave(4, epsilon=F(1)), 4, 0.2, None, None),
         (SquareWave(3, epsilon=F(4)), 4, 0.5, None, None),
+        (ProjectiveGeometry(3, epsilon=F(1)), 3, 0.2, None, None),
     ],
 )
 def test_no_batch_of_up_to_five_reports_loses_more_than_the_bound(
@@ -168,6 +177,8 @@ def test_bound_for_twice_the_reports_is_refuted() -> None:
 
 def holds(operator: Operator, report: Any, value: int) -> bool:
     """Return whether a report is likelier under a value than under some other."""
+    if isinstance(operator, ProjectiveGeometry):
+        return operator.is_supported(report, value)
     if isinstance(operator, SquareWave):
         return 0 <= report - value <= 2 * operator.half
     return value in report if isinstance(report, list) else report == value
@@ -185,6 +196,8 @@ def holds(operator: Operator, report: Any, value: int) -> bool:
         SquareWave(30, epsilon=F(1)),
         SquareWave(30, epsilon=F(4)),
         SquareWave(3, epsilon=F(1, 10)),
+        ProjectiveGeometry(20, epsilon=F(1)),
+        ProjectiveGeometry(50, epsilon=F(2)),
     ],
 )
 def test_formulas_equal_the_exact_channel(operator: Operator) -> None:

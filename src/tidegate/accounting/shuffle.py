@@ -23,7 +23,7 @@ import numpy as np
 
 from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
-from tidegate.operators import Operator, RandomizedResponse, SquareWave, SubsetSelection, Unary
+from tidegate.operators import Operator, ProjectiveGeometry, RandomizedResponse, SquareWave, SubsetSelection, Unary
 
 PRECISION = 1e-4  # relative width of the last bracket of epsilon
 CUT = 1e-5  # share of delta that cut tails may add
@@ -106,6 +106,8 @@ def blanket_of(operator: Operator) -> Blanket | None:
         return unary_blanket(ratio)
     if isinstance(operator, SquareWave):
         return wave_blanket(ratio, operator.values, 2 * operator.half + 1)
+    if isinstance(operator, ProjectiveGeometry):
+        return projective_blanket(ratio, operator.prime, operator.dimension)
     return None
 
 
