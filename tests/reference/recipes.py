@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 WHOLE = 2**48
@@ -137,7 +138,31 @@ def flip(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
     return [item for item in range(recipe["items"]) if coin(heads[item], bytes_)]
 
 
+def privset(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
+    items, most, size = recipe["items"], recipe["choose"], recipe["size"]
+    padded = sorted(basket) + list(range(items, items + most - len(basket)))
+    others = [code for code in range(items + most) if code not in padded]
+    true = 0
+    if coin(recipe["meet"], bytes_):
+        ways = [math.comb(most, j) * math.comb(items, size - j) for j in range(1, min(most, size) + 1)]
+        left = below(sum(ways), bytes_)
+        while left >= ways[true]:
+            left -= ways[true]
+            true += 1
+        true += 1
+    shown = some_of(padded, true, bytes_)
+    return sorted(shown + some_of(others, size - true, bytes_))
+
+
+def one_option(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> int:
+    option = below(recipe["items"], bytes_)
+    answer = option in basket
+    return 2 * option + (answer if coin(recipe["keep"], bytes_) else not answer)
+
+
 DRAWS = {
+    "privset": privset,
+    "one-option": one_option,
     "select-a-size": select,
     "cut-and-paste": select,
     "mask": flip,

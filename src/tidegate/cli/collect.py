@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|flush|status|estimate|verify|tree: answers randomized on the device, counted here."""
+"""collect define|randomize|submit|flush|status|estimate|shares|verify|tree: answers randomized on the device, counted here."""
 
 from __future__ import annotations
 
@@ -242,6 +242,33 @@ def estimate(
     for distribution in estimates:
         _show(distribution)
     return say(f"{plot}: chart written.") if plot is not None else None
+
+
+@collect.command("shares", short_help="Estimate the share of each option of a set.")
+def shares(
+    policy: Path = POLICY,
+    name: str = NAME,
+    question: str = typer.Option("", "--question", help="The question about a set (optional if there is one)."),
+    confidence: float = typer.Option(0.95, "--confidence", help="The confidence of each interval."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Estimate how many people chose each option of a question about a set, from all reports so far. Estimates are free."""
+    with open_survey(policy, name, ledger, reports) as survey, working("estimating the shares"):
+        estimated = survey.shares(question, confidence=confidence)
+    if json:
+        return emit(estimated.to_dict())
+    say(f"{estimated.question}: {plural(estimated.reports, 'report')}; {estimated.sure}.")
+    is_poisoned = estimated.low_poisoned is not None
+    rows = [_option_row(row, is_poisoned) for row in estimated.rows()]
+    headers = [estimated.attribute, "share", "low", "high", *(["if 1% were false"] if is_poisoned else [])]
+    return table(headers, rows, right={1, 2, 3})
+
+
+def _option_row(row: dict[str, Any], is_poisoned: bool) -> list[str]:
+    shown = [row["option"], _percent(row["share"]), _percent(row["low"]), _percent(row["high"])]
+    return [*shown, f"{_percent(row['low_poisoned'])} to {_percent(row['high_poisoned'])}"] if is_poisoned else shown
 
 
 @collect.command("verify", short_help="Compare all stored reports with the ledger's counts.")

@@ -7,7 +7,7 @@ from math import lcm
 
 from tidegate.collect.encoding import words_of
 from tidegate.exact import say
-from tidegate.operators import BasketOperator, Operator, Report
+from tidegate.operators import BasketOperator, ChoiceOperator, Operator, Report
 from tidegate.operators.additive import shortest_run
 from tidegate.policy.collection import Question
 
@@ -21,6 +21,8 @@ def read_aloud(question: Question, operator: Operator, report: Report) -> str:
 
 def sent_words(question: Question, operator: Operator, report: Report) -> str:
     """Return the report as text; a noisy number can be outside the attribute's bounds."""
+    if isinstance(operator, ChoiceOperator):
+        return operator.sent_words(report, [words_of(question, code) for code in range(operator.items)])
     if isinstance(report, list):
         return " and ".join(words_of(question, code) for code in report) or "an empty list"
     return words_of(question, grid_index(operator, report))
@@ -33,6 +35,8 @@ def grid_index(operator: Operator, report: int) -> int:
 
 def concluded(question: Question, operator: Operator, report: Report) -> str:
     """Return what a holder can conclude who considered every value equally likely before."""
+    if isinstance(operator, ChoiceOperator):
+        return operator.concluded()
     if isinstance(operator, BasketOperator):
         return _concluded_of_items(operator)
     subject = f'your "{question.attribute}"'

@@ -296,7 +296,7 @@ def estimate(
     if not has_distribution(operator):
         raise Unsupported(
             f'"{name}" is about a set of items, which has no distribution of single values.',
-            f'Call survey.rules("{name}", min_support=...) for itemsets and rules.',
+            f'Call survey.shares("{name}") for the share of each item.',
         )
     known = METHODS if operator.ordered else (SHARES,)
     if method and method not in known:

@@ -28,7 +28,7 @@ from tidegate.errors import Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.counts import Counted
-from tidegate.operators import Operator
+from tidegate.operators import BasketOperator, Operator
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
 from tidegate.tables.segments import Segments
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
+    from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
 
 
@@ -201,6 +202,28 @@ class Survey:
         """The questions that have a distribution: all but those about sets of items."""
         return [question for question, operator in self.operators.items() if has_distribution(operator)]
 
+    def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
+        """Estimate how many people chose each option of a question about a set, each with its interval.
+
+        Args:
+            question: Optional if only one question is about a set.
+        """
+        from tidegate.collect.shares import estimate_shares  # here: its libraries take long to load
+
+        name = question or self._only_set()
+        self._question(name)
+        return estimate_shares(self, name, confidence=confidence)
+
+    @property
+    def sets(self) -> list[str]:
+        """The questions about sets, which have a table of shares."""
+        return [question for question, operator in self.operators.items() if operator.of_sets]
+
+    @property
+    def baskets(self) -> list[str]:
+        """The questions about sets that have rules as well."""
+        return [question for question, operator in self.operators.items() if isinstance(operator, BasketOperator)]
+
     def rules(
         self,
         question: str = "",
@@ -296,7 +319,7 @@ class Survey:
 
     def _only_basket(self) -> str:
         """Return the question about baskets if there is exactly one."""
-        baskets = [name for name in self.collection.questions if name not in self.estimable]
+        baskets = self.baskets
         if len(baskets) == 1:
             return baskets[0]
         raise Unsupported(
@@ -304,6 +327,17 @@ class Survey:
             f"Name one of them as `question`: {', '.join(baskets)}."
             if baskets
             else "Rules need a question about items.",
+        )
+
+    def _only_set(self) -> str:
+        """Return the question about a set if there is exactly one."""
+        if len(self.sets) == 1:
+            return self.sets[0]
+        raise Unsupported(
+            f"This collection has {len(self.sets) or 'no'} questions about a set of options.",
+            f"Name one of them as `question`: {', '.join(self.sets)}."
+            if self.sets
+            else "Shares of options need a question about items.",
         )
 
     def _counted(self, name: str) -> Counted:

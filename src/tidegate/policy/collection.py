@@ -15,7 +15,16 @@ from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.exact import Number, exact, plain, say
-from tidegate.operators import BASKET_OPERATORS, OPERATORS, VALUE_OPERATORS, Operator, Parameter
+from tidegate.operators import (
+    BASKET_OPERATORS,
+    CHOICE_OPERATORS,
+    OPERATORS,
+    VALUE_OPERATORS,
+    BasketOperator,
+    ChoiceOperator,
+    Operator,
+    Parameter,
+)
 from tidegate.operators.basket_plans import BasketPlan, SetOperator, check_plans, cuts, largest_basket, read_plans
 from tidegate.operators.operator import EACH
 from tidegate.policy.attributes import Attribute, Items, Key, Numeric
@@ -26,6 +35,7 @@ from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
+SET_OPERATORS: dict[str, type[BasketOperator | ChoiceOperator]] = {**BASKET_OPERATORS, **CHOICE_OPERATORS}
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
 
@@ -52,20 +62,20 @@ class Question:
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "parameters", {name: exact(value) for name, value in parameters.items()})
         object.__setattr__(self, "plans", read_plans(plans))
-        if operator in BASKET_OPERATORS or isinstance(universe, Items):
+        if operator in SET_OPERATORS or isinstance(universe, Items):
             return self._check_set()
         self._check_operator()
         self._check_parameters()
         return None
 
     def _check_set(self) -> None:
-        if self.operator not in BASKET_OPERATORS or not isinstance(self.universe, Items):
+        if self.operator not in SET_OPERATORS or not isinstance(self.universe, Items):
             wrong = "a set of items needs" if isinstance(self.universe, Items) else "only a set of items has"
             raise PolicyUnreadable(
-                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(BASKET_OPERATORS)}.',
+                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(SET_OPERATORS)}.',
                 "Choose another operator, or another attribute.",
             )
-        known = BASKET_OPERATORS[self.operator]
+        known = SET_OPERATORS[self.operator]
         needed = [parameter.name for parameter in known.parameters if not parameter.optional]
         allowed = [parameter.name for parameter in known.parameters if parameter.optional]
         strange = [name for name in self.parameters if name not in (*needed, *allowed)]
@@ -137,7 +147,9 @@ class Question:
             if parameter.kind == "probability":
                 raise PolicyUnreadable(f"{name} must be a probability from 0 to 1; it is {say(value)}.")
             if parameter.kind == "count":
-                raise PolicyUnreadable(f"{name} must be a whole number from 0 to {int(most):,}; it is {say(value)}.")
+                raise PolicyUnreadable(
+                    f"{name} must be a whole number from {int(least)} to {int(most):,}; it is {say(value)}."
+                )
             raise PolicyUnreadable(
                 f"{name} must be from {say(least)} to {say(most)}; it is {say(value)}.",
                 "Outside these bounds, a report hides nothing or contains no information.",

@@ -108,6 +108,20 @@ def estimate_distribution(
     return with_charts(content, {"distribution": estimate.plot()}) if charts else content
 
 
+@routes.get("/data/{name}/collections/{collection}/shares")
+def estimate_shares(
+    served: Served,
+    collection: Survey,
+    question: Annotated[
+        str, Query(max_length=63, description="The question; optional if only one is about a set.")
+    ] = "",
+    confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+) -> Described:
+    survey = served.survey(collection)
+    request = ("shares", question, confidence)
+    return _estimate(served, survey, request, lambda: survey.shares(question, confidence=confidence))
+
+
 @routes.get("/data/{name}/collections/{collection}/tree")
 def grow_tree(
     served: Served,
@@ -159,8 +173,8 @@ def _cached(served: ServedDataset, survey: Any, request: tuple[Any, ...], comput
 
 
 def _baskets(survey: Any) -> list[str]:
-    """Return the questions about sets of items, which have rules but no distribution."""
-    return [name for name in survey.collection.questions if name not in survey.estimable]
+    """Return the questions about baskets, which have rules and shares of single items but no distribution."""
+    return list(survey.baskets)
 
 
 def _submit(served: ServedDataset, collection: str, body: bytes) -> SubmittedReports:

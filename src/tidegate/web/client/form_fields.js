@@ -121,7 +121,7 @@ function fromList(id, name, options) {
   return { inner, read, first: () => select };
 }
 
-function items(id, name, { universe }) {
+function items(id, name, { universe, parameters }) {
   const { inputs, choices } = boxes(id, universe.vocabulary, { type: "checkbox" });
   const count = element("p", { class: "hint" }, "No items selected. This is a valid answer.");
   const chosen = () => universe.vocabulary.filter((_, place) => inputs[place].checked);
@@ -130,7 +130,8 @@ function items(id, name, { universe }) {
     count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} items selected.`;
   });
   const search = inputs.length > MANY ? [searchOf(name, universe.vocabulary, choices)] : [];
-  const parts = [element("legend", {}, name), ...search, list, count];
+  const limit = parameters.choose ? [sentence(`Choose at most ${commas(parameters.choose.floor())}.`, "hint")] : [];
+  const parts = [element("legend", {}, name), ...limit, ...search, list, count];
   const inner = element("fieldset", { "aria-describedby": `${id}-problem` }, ...parts);
   return { inner, read: chosen, first: () => inputs[0] };
 }

@@ -20,9 +20,11 @@ const SETS = {
   "select-a-size": { needed: [], allowed: ["fixed"], plans: true },
   "cut-and-paste": { needed: ["cutoff", "rho", "largest"], allowed: ["fixed"] },
   mask: { needed: ["keep"], allowed: ["insert", "largest"] },
+  privset: { needed: ["epsilon", "choose"], allowed: [] },
+  "one-option": { needed: ["epsilon"], allowed: [] },
 };
 const CHANCES = ["keep", "insert", "rho"];
-const WHOLES = ["cutoff", "largest", "fixed"];
+const WHOLES = ["cutoff", "largest", "fixed", "choose"];
 const PARAMETERS = ["epsilon", "privacy", "half_width", "sigma", "each", ...CHANCES, ...WHOLES];
 const LARGEST_EPSILON = 20n;
 const LARGEST_SIZE = 65_536;
@@ -102,10 +104,11 @@ function checkSetNumber(operator, name, value, items) {
   if (CHANCES.includes(name) && !isChance(value)) {
     throw new Refused(`${name} of ${operator} must be a probability from 0 to 1; it is ${say(value)}.`);
   }
-  const most = Math.min(items, LARGEST_BASKET);
-  if (WHOLES.includes(name) && !(value.whole && value.n >= 0n && value.compare(most) <= 0)) {
-    throw new Refused(`${name} of ${operator} must be a whole number from 0 to ${commas(most)}; it is ${say(value)}.`);
+  const [least, most] = [name === "choose" ? 1 : 0, Math.min(items, LARGEST_BASKET)];
+  if (WHOLES.includes(name) && !(value.whole && value.compare(least) >= 0 && value.compare(most) <= 0)) {
+    throw new Refused(`${name} of ${operator} must be a whole number from ${least} to ${commas(most)}; it is ${say(value)}.`);
   }
+  if (name === "epsilon") checkParameter(operator, name, value, items, null);
 }
 
 function checkSizes({ largest, fixed }, plans, items) {
