@@ -24,8 +24,8 @@ REPEATS = 5
 # Nouns of the field that end like a gerund or a participle.
 SUFFIXES = ("ing", "ed")
 NOUNS = {
-    "differencing", "encoding", "feed", "finding", "hiding", "learning", "mapping", "meaning", "mining", "pricing", "raking", "randomized",
-    "rating", "sampling", "seed", "spending", "tampering", "testing", "timing", "training",
+    "differencing", "encoding", "feed", "finding", "heaping", "hiding", "learning", "mapping", "meaning", "mining", "poisoning", "pricing", "raking",
+    "randomized", "rating", "sampling", "screening", "seed", "spending", "tampering", "testing", "timing", "training",
 }  # fmt: skip
 VAGUE = {"asked", "found", "given", "held", "kept", "made", "many", "one", "place", "told", "wanted", "who"}
 

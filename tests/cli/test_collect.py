@@ -211,3 +211,33 @@ def test_rows_with_a_memory_count_as_one_person(run: Run, people: Path, reports_
     assert (result[0], "All 3 rows count as one person" in result[1]) == (0, True)
     result = run("collect", "randomize", folder / "d.json", *words, folder / "again.jsonl", "--json")
     assert (json.loads(result[1])["persons"], json.loads(result[1])["reports"]) == (1, 3)
+
+
+SETS = """
+[dataset]
+name = "canteen"
+unit = "row"
+[attributes]
+dishes = { kind = "items", vocabulary = ["curry", "pasta", "tofu"] }
+[collection.poll]
+questions.dishes = { attribute = "dishes", operator = "privset", epsilon = 4.0, choose = 2 }
+"""
+
+
+def test_shares_of_chosen_options(run: Run, tmp_path: Path) -> None:
+    policy = tmp_path / "canteen.toml"
+    policy.write_text(SETS)
+    (tmp_path / "a.csv").write_text("dishes\n" + "curry;pasta\n" * 200 + "pasta\n" * 100)
+    assert run("collect", "define", policy, "--out", tmp_path / "d.json")[0] == 0
+    words = ("--answers", tmp_path / "a.csv", "--out", tmp_path / "r.jsonl")
+    assert run("collect", "randomize", tmp_path / "d.json", *words)[0] == 0
+    assert run("collect", "submit", policy, "poll", tmp_path / "r.jsonl")[0] == 0
+    code, out, _ = run("collect", "shares", policy)
+    assert code == 0
+    assert out.startswith("dishes: 300 reports; intervals are at most")
+    assert "if 1% were false" in out
+    _, out, _ = run("collect", "shares", policy, "poll", "--question", "dishes", "--json")
+    rows = {row["option"]: row for row in json.loads(out)["rows"]}
+    assert rows["pasta"]["high"] == 1
+    assert rows["tofu"]["low"] == 0
+    assert abs(rows["curry"]["raw"] - 2 / 3) < 0.3

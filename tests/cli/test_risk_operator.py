@@ -68,7 +68,12 @@ def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> No
     _, out, _ = run(
         "risk", "advise", "--policy", file, "--attribute", "town", "--clients", 5000, "--loss", "0.1", "--json"
     )
-    assert {option["operator"] for option in json.loads(out)["options"]} == {"randomized-response", "unary", "subset"}
+    assert {option["operator"] for option in json.loads(out)["options"]} == {
+        "randomized-response",
+        "unary",
+        "subset",
+        "projective-geometry",
+    }
 
 
 @pytest.mark.parametrize(
@@ -160,3 +165,41 @@ def test_basket_revealed_by_missing_items_is_in_the_absent_column(run: Run) -> N
     assert measures["epsilon"] is None
     assert all(row["visible"] == 0 for row in measures["breaches"])
     assert measures["breaches"][1]["absent"] > 0.5
+
+
+def test_measures_and_advice_for_chosen_options(run: Run) -> None:
+    _, out, _ = run("risk", "operator", "privset", "--items", 8, "--choose", 3, "--epsilon", 2)
+    assert out.startswith("privset with epsilon 2 and choose 3: 8 options.")
+    _, out, _ = run("risk", "operator", "one-option", "--items", 8, "--epsilon", 2, "--json")
+    measured = json.loads(out)
+    assert measured["chosen"] == pytest.approx(7.389056 / 8.389056, abs=1e-6)
+    assert measured["epsilon"] == pytest.approx(2)
+    _, out, _ = run("risk", "advise", "--items", 8, "--choose", 3, "--clients", 2000, "--epsilon", 2, "--json")
+    advice = json.loads(out)
+    assert [option["operator"] for option in advice["options"]] == ["privset", "one-option"]
+    assert advice["options"][0]["error_95_rare"] == pytest.approx(1.96 * 0.0189, abs=2e-4)
+    _, out, _ = run("risk", "advise", "--items", 8, "--clients", 2000, "--epsilon", 2)
+    assert "set `choose`" in out
+
+
+CHOICES = {
+    "no limit": (("operator", "privset", "--items", "8", "--epsilon", "2"), "needs choose"),
+    "no options": (("operator", "privset", "--choose", "3", "--epsilon", "2"), "`--items` must be the number"),
+    "values": (("operator", "one-option", "--items", "8", "--values", "3"), "has no option `--values`"),
+    "a limit of values": (("operator", "unary", "--values", "8", "--choose", "3"), "has no option `--choose`"),
+    "advice without epsilon": (("advise", "--items", "8", "--clients", "9"), "need `--epsilon`"),
+    "advice for both": (("advise", "--items", "8", "--values", "9", "--clients", "9"), "cannot be used together"),
+    "a limit without options": (("advise", "--values", "9", "--choose", "2", "--clients", "9"), "needs `--items`"),
+    "too many options": (("advise", "--items", "1001", "--epsilon", "1", "--clients", "9"), "from 1 to 1,000"),
+    "a limit above": (("advise", "--items", "3", "--choose", "4", "--epsilon", "1", "--clients", "9"), "from 1 to the"),
+    "nobody": (("advise", "--items", "3", "--epsilon", "1", "--clients", "0"), "1 or more"),
+    "a large epsilon": (("advise", "--items", "3", "--epsilon", "21", "--clients", "9"), "from 0.001 to 20"),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+def test_refused_options_of_choices_are_explained(case: str, run: Run) -> None:
+    words, problem = CHOICES[case]
+    code, _, error = run("risk", *words)
+    assert code == 2
+    assert problem in error

@@ -21,6 +21,7 @@ from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
+    ProjectiveGeometry,
     RandomizedResponse,
     SquareWave,
     SubsetSelection,
@@ -37,7 +38,8 @@ from tidegate.risk.local import local_epsilon
 F = Fraction
 FACTS = golden("operators")
 LIMITED: dict[str, Callable[..., Operator]] = {
-    kind.name: kind for kind in (LaplaceNoise, SquareWave, RandomizedResponse, Unary, SubsetSelection)
+    kind.name: kind
+    for kind in (LaplaceNoise, SquareWave, RandomizedResponse, Unary, SubsetSelection, ProjectiveGeometry)
 }
 EPSILONS = [F(1, 1000), F(1, 10), F(1, 2), F(1), F(2), F(3), F(5), F(8), F(20)]
 
@@ -98,7 +100,9 @@ def test_channel_loss_is_at_most_epsilon_and_close_to_it(name: str, epsilon: Fra
 
 
 @given(
-    st.sampled_from(["laplace-noise", "square-wave", "randomized-response"]), st.integers(2, 120), st.integers(1, 1200)
+    st.sampled_from(["laplace-noise", "square-wave", "randomized-response", "projective-geometry"]),
+    st.integers(2, 120),
+    st.integers(1, 1200),
 )
 def test_longer_grids_keep_their_epsilon_too(name: str, values: int, hundredths: int) -> None:
     epsilon = F(hundredths, 100)
@@ -294,6 +298,7 @@ SMALL = [
     *(SquareWave(values, epsilon=F(1)) for values in (2, 4)),
     *(RandomizedResponse(values, epsilon=F(1)) for values in (2, 4)),
     *(SubsetSelection(values, epsilon=F(1, 2)) for values in (2, 3, 4)),
+    *(ProjectiveGeometry(values, epsilon=F(1)) for values in (2, 4, 6)),
     *(UniformNoise(values, half_width=2) for values in (2, 4)),
     *(LaplaceNoise(values, epsilon=F(1)) for values in (2, 3, 4)),
     *(GaussianNoise(values, sigma=F(1, 2)) for values in (2, 3)),
@@ -353,7 +358,7 @@ class Paths:
 @pytest.fixture(autouse=True)
 def _paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a source is `Paths`, coins and bounded integers (tested byte by byte above) fork instead of reading bytes."""
-    from tidegate.operators import additive, randomized_response, square_wave, subset, unary
+    from tidegate.operators import additive, projective_geometry, randomized_response, square_wave, subset, unary
 
     def forking_coin(heads: int, source: object) -> bool:
         if not isinstance(source, Paths):
@@ -363,7 +368,7 @@ def _paths(monkeypatch: pytest.MonkeyPatch) -> None:
     def forking_below(bound: int, source: object) -> int:
         return source.decide([F(1, bound)] * bound) if isinstance(source, Paths) else below(bound, source)
 
-    for module in (randomized_response, square_wave, subset, unary, additive):
+    for module in (randomized_response, square_wave, subset, unary, additive, projective_geometry):
         for name, fork in (("coin", forking_coin), ("below", forking_below)):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, fork)

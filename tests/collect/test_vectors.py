@@ -16,7 +16,7 @@ from reference import recipes
 
 from tidegate.collect.client import Client
 from tidegate.collect.memory import question_key
-from tidegate.operators import BasketOperator
+from tidegate.operators import BasketOperator, ChoiceOperator
 from tidegate.operators.exact_draws import SeededBytes
 from tidegate.policy import (
     Boolean,
@@ -54,6 +54,9 @@ QUESTIONS = {
     "unary": Question("town", TOWN, "unary", epsilon=1),
     "unary, two layers": Question("town", TOWN, "unary", epsilon=3, each=1),
     "subset": Question("word", WORD, "subset", epsilon=3),
+    "projective geometry": Question("word", WORD, "projective-geometry", epsilon=2),
+    "projective geometry, few": Question("town", TOWN, "projective-geometry", epsilon="0.5"),
+    "projective geometry, large prime": Question("word", WORD, "projective-geometry", epsilon=5),
     "date": Question("joined", JOINED, "square-wave", epsilon=2),
     "timestamp": Question("ordered", ORDERED, "laplace-noise", epsilon=1),
     "time": Question("opened", OPENED, "uniform-noise", half_width=4),
@@ -74,6 +77,9 @@ BASKETS = {
     "cut-and-paste": Question("bought", SHELF, "cut-and-paste", cutoff=3, rho="0.1", largest=5),
     "cut-and-paste, one size": Question("bought", SHELF, "cut-and-paste", cutoff=3, rho="0.1", largest=5, fixed=3),
     "mask": Question("bought", SHELF, "mask", keep="0.9"),
+    "privset": Question("bought", SHELF, "privset", epsilon=1, choose=4),
+    "privset, all": Question("bought", SHELF, "privset", epsilon="0.25", choose=30),
+    "one option": Question("bought", SHELF, "one-option", epsilon="1.5"),
     "mask, not symmetric": Question("bought", SHELF, "mask", keep="0.6", insert="0.05", largest=5),
 }
 GIVEN = [[], [7], [3, 29], [29, 0, 11, 4], [12], [5, 6], [8, 1, 2, 9], [21, 20], [0], [23, 19, 17, 13]]
@@ -118,7 +124,7 @@ def key_vector(holder: str, question: Question) -> dict[str, Any]:
 
 def basket_vector(name: str, question: Question) -> dict[str, Any]:
     operator, source = operator_for(question), SeededBytes(name)
-    assert isinstance(operator, BasketOperator)
+    assert isinstance(operator, BasketOperator | ChoiceOperator)
     reports = [operator.sample_basket(basket, source) for basket in GIVEN]
     about = {"seed": name, "question": question.public_dict(), "recipe": operator.recipe()}
     return {**about, "baskets": GIVEN, "reports": reports}
@@ -173,10 +179,10 @@ def test_client_that_does_not_sort_a_basket_is_detected(index: int, monkeypatch:
 
 def test_every_operator_has_a_vector() -> None:
 
-    from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS
+    from tidegate.operators import BASKET_OPERATORS, CHOICE_OPERATORS, VALUE_OPERATORS
 
     assert set(VALUE_OPERATORS) == {question.operator for question in QUESTIONS.values()}
-    assert set(BASKET_OPERATORS) == {question.operator for question in BASKETS.values()}
+    assert {*BASKET_OPERATORS, *CHOICE_OPERATORS} == {question.operator for question in BASKETS.values()}
 
 
 def test_parameters_in_units_are_rounded_up_to_whole_steps() -> None:

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "answer/sql/cells.py": "noise drawn again around released numbers, for an interval",
     "answer/sql/statement.py": "the same",
     "collect/reconstruct/bands.py": "draws of a posterior under a fixed seed: an estimate, no protection",
+    "collect/baskets/screening.py": "a fixed sample of rules that are compared: an estimate, no protection",
     "collect/trees/training.py": "a fixed split of randomized reports: an estimate, no protection",
     "papers/src/tidegate_papers/valuation/games.py": "orders of players, from a generator that the caller gives",
     "synthesize/mechanisms/forest/first_pool.py": "the same, for tables of forest/1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 WHOLE = 2**48
@@ -74,6 +75,32 @@ def subset(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
     return sorted(chosen)
 
 
+def point(code: int, recipe: dict[str, Any]) -> tuple[int, ...]:
+    """Return the vector with this code: canonical vectors in ascending order, read as numbers."""
+    prime, start = recipe["prime"], 0
+    for level in range(recipe["dimension"]):
+        if code < start + prime**level:
+            number = prime**level + code - start
+            return tuple(number // prime**power % prime for power in reversed(range(recipe["dimension"])))
+        start += prime**level
+    raise ValueError
+
+
+def projective(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    prime, dimension = recipe["prime"], recipe["dimension"]
+    points = sum(prime**level for level in range(dimension))
+    if not coin(recipe["keep"], bytes_):
+        return below(points, bytes_)
+    number, own = 1 + below(prime ** (dimension - 1) - 1, bytes_), point(value, recipe)
+    vector = [number // prime**power % prime for power in reversed(range(dimension - 1))]
+    lead = own.index(1)
+    vector.insert(lead, 0)
+    vector[lead] = -sum(a * b for a, b in zip(vector, own, strict=True)) % prime
+    first = next(part for part in vector if part)
+    scaled = tuple(part * pow(first, prime - 2, prime) % prime for part in vector) if prime > 2 else tuple(vector)
+    return next(code for code in range(points) if point(code, recipe) == scaled)
+
+
 def some_of(items: list[int], count: int, bytes_: Any) -> list[int]:
     """Return `count` of the items: index i is swapped with an index drawn from i on."""
     shuffled = list(items)
@@ -111,7 +138,31 @@ def flip(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
     return [item for item in range(recipe["items"]) if coin(heads[item], bytes_)]
 
 
+def privset(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> list[int]:
+    items, most, size = recipe["items"], recipe["choose"], recipe["size"]
+    padded = sorted(basket) + list(range(items, items + most - len(basket)))
+    others = [code for code in range(items + most) if code not in padded]
+    true = 0
+    if coin(recipe["meet"], bytes_):
+        ways = [math.comb(most, j) * math.comb(items, size - j) for j in range(1, min(most, size) + 1)]
+        left = below(sum(ways), bytes_)
+        while left >= ways[true]:
+            left -= ways[true]
+            true += 1
+        true += 1
+    shown = some_of(padded, true, bytes_)
+    return sorted(shown + some_of(others, size - true, bytes_))
+
+
+def one_option(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> int:
+    option = below(recipe["items"], bytes_)
+    answer = option in basket
+    return 2 * option + (answer if coin(recipe["keep"], bytes_) else not answer)
+
+
 DRAWS = {
+    "privset": privset,
+    "one-option": one_option,
     "select-a-size": select,
     "cut-and-paste": select,
     "mask": flip,
@@ -122,6 +173,7 @@ DRAWS = {
     "response": response,
     "unary": unary,
     "subset": subset,
+    "projective-geometry": projective,
 }
 
 

@@ -107,8 +107,10 @@ def test_reports_are_counted_in_a_batch_and_estimated(fresh_service: RunningServ
     assert fresh_service.get(f"{SURVEY}/distributions/town", "analyst").status_code == 422, (
         "results come from batches only"
     )
+    assert state["later_reader"] is None
     assert survey.flush() == 300
-    assert fresh_service.get(f"{SURVEY}/state", "analyst").json()["reports"] == 300
+    state = fresh_service.get(f"{SURVEY}/state", "analyst").json()
+    assert (state["reports"], state["later_reader"]) == (300, survey.weakest_reader().to_dict())
     content = fresh_service.get(f"{SURVEY}/distributions/town", "analyst").json()
     assert (content["reports"], content["labels"]) == (300, list(TOWNS))
     assert content["masses"] == survey.distribution("town").to_dict()["masses"]

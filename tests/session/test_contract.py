@@ -90,6 +90,7 @@ SURVEY: dict[str, list[Callable[[CollectionSurvey], Any]]] = {
         lambda survey: survey.distribution("pay", atoms=True),
     ],
     "estimates": [lambda survey: list(survey.estimates().values())],
+    "shares": [lambda survey: survey.shares(), lambda survey: survey.shares("basket", confidence=0.8)],
     "rules": [
         lambda survey: survey.rules(min_support=0.1),
         lambda survey: survey.rules("basket", min_support=0.2, min_confidence=0.3, largest=2),

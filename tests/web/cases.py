@@ -32,7 +32,7 @@ from tidegate.policy import (
 
 NUMBERS, ANY = (
     ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave"],
-    ["randomized-response", "unary", "subset"],
+    ["randomized-response", "unary", "subset", "projective-geometry"],
 )
 WORDS = ["north", "süd", 'the "east"', "w\\est", "<b>", "日本", "😀", "\x7f", "a b", "tab\t", "0", "", "True", "é"]
 
@@ -112,7 +112,10 @@ def basket(chance: random.Random) -> Question:
     largest = min(count, chance.choice([1, 3, 6]))
     fixed: dict[str, Any] = {"fixed": chance.randint(0, largest)} if chance.random() < 0.5 else {}
     name = f"b{chance.randint(0, 9**6)}"
-    kind = chance.choice(["mask", "cut-and-paste", "select-a-size"])
+    kind = chance.choice(["mask", "cut-and-paste", "select-a-size", "privset", "one-option"])
+    if kind in ("privset", "one-option"):
+        choose = {"choose": largest} if kind == "privset" else {}
+        return Question(name, items, kind, epsilon=chance.choice(["0.5", "1", "7/3"]), **choose)
     if kind == "mask":
         insert = chance.choice([{}, {"insert": chance.choice(["0.05", "0", "1/3"])}])
         return Question(name, items, "mask", keep=chance.choice(["0.9", "2/3", "1"]), largest=largest, **insert)

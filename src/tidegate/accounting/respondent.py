@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from tidegate.exact import plain, say
-from tidegate.operators import OPERATORS
+from tidegate.operators import BASKET_OPERATORS
 from tidegate.operators.basket_loss import basket_loss
 from tidegate.policy.collection import Collection, set_operator
 
@@ -70,7 +70,7 @@ class RespondentLoss:
 def respondent_loss(collection: Collection) -> RespondentLoss:
     """Return the largest loss of one respondent to a collection, from its public description alone."""
     questions = collection.questions.items()
-    baskets = {name: set_operator(question) for name, question in questions if OPERATORS[question.operator].of_sets}
+    baskets = {name: set_operator(question) for name, question in questions if question.operator in BASKET_OPERATORS}
     clear = tuple(name for name, operator in baskets.items() if operator.needs_size)
     losses = {
         name: basket_loss(baskets[name]) if name in baskets else question.parameters.get("epsilon")

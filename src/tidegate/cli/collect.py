@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|flush|estimate|verify|tree: answers randomized on the device, counted here."""
+"""collect define|randomize|submit|flush|status|estimate|shares|verify|tree: answers randomized on the device, counted here."""
 
 from __future__ import annotations
 
@@ -178,6 +178,36 @@ def flush(
     return say(f"{plural(newly_counted, 'report')} counted in one batch. {total:,} in total.")
 
 
+@collect.command("status", short_help="Show the reports so far and what they reveal.")
+def status(
+    policy: Path = POLICY,
+    name: str = NAME,
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Show how many reports are counted and waiting, the local epsilon, and what a later reader of the ledger can learn."""
+    with open_survey(policy, name, ledger, reports) as survey:
+        collection, loss, rule = survey.collection, survey.respondent_loss, survey.collection.batches
+        about = {"collection": collection.name, "version": collection.version, "closed": survey.closed}
+        about |= {"reports": survey.reports, "waiting": survey.waiting, "batch": str(rule)}
+        readers, weakest = survey.later_readers(), survey.weakest_reader()
+    if json:
+        batches = [{"at": at, **claim.to_dict()} for at, claim in readers]
+        return emit({**about, "gives": loss.to_dict(), "says": str(loss), "later_readers": batches})
+    waiting = f"{about['waiting']:,} or more" if about["waiting"] else f"fewer than {rule.at_least:,}"
+    say(
+        f'"{collection.name}", version {collection.version}, is {"closed" if about["closed"] else "open"}: '
+        f"{plural(about['reports'], 'report')} counted, {waiting} waiting; {rule}.",
+        f"{str(loss)[0].upper()}{str(loss)[1:]}.",
+    )
+    if weakest is None:
+        return None
+    say(str(weakest))
+    rows = [[at, f"{claim.reports:,}", *claim.shown] for at, claim in readers]
+    return table(["batch", "reports", "epsilon of a later reader", "delta"], rows, right={1, 2, 3})
+
+
 @collect.command("estimate", short_help="Estimate the distribution of the true values.")
 def estimate(
     policy: Path = POLICY,
@@ -214,6 +244,33 @@ def estimate(
     return say(f"{plot}: chart written.") if plot is not None else None
 
 
+@collect.command("shares", short_help="Estimate the share of each option of a set.")
+def shares(
+    policy: Path = POLICY,
+    name: str = NAME,
+    question: str = typer.Option("", "--question", help="The question about a set (optional if there is one)."),
+    confidence: float = typer.Option(0.95, "--confidence", help="The confidence of each interval."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Estimate how many people chose each option of a question about a set, from all reports so far. Estimates are free."""
+    with open_survey(policy, name, ledger, reports) as survey, working("estimating the shares"):
+        estimated = survey.shares(question, confidence=confidence)
+    if json:
+        return emit(estimated.to_dict())
+    say(f"{estimated.question}: {plural(estimated.reports, 'report')}; {estimated.sure}.")
+    is_poisoned = estimated.low_poisoned is not None
+    rows = [_option_row(row, is_poisoned) for row in estimated.rows()]
+    headers = [estimated.attribute, "share", "low", "high", *(["if 1% were false"] if is_poisoned else [])]
+    return table(headers, rows, right={1, 2, 3})
+
+
+def _option_row(row: dict[str, Any], is_poisoned: bool) -> list[str]:
+    shown = [row["option"], _percent(row["share"]), _percent(row["low"]), _percent(row["high"])]
+    return [*shown, f"{_percent(row['low_poisoned'])} to {_percent(row['high_poisoned'])}"] if is_poisoned else shown
+
+
 @collect.command("verify", short_help="Compare all stored reports with the ledger's counts.")
 def verify(
     policy: Path = POLICY,
@@ -241,12 +298,34 @@ def _show(distribution: Any) -> None:
     say(
         f"{distribution.question}: {plural(distribution.reports, 'report')}, method {distribution.method}; {distribution.sure}."
     )
-    rows = [[run.label, _percent(run.mass), _percent(run.low), _percent(run.high)] for run in distribution.runs()]
-    table([distribution.attribute, "share", "low", "high"], rows, right={1, 2, 3})
+    if distribution.too_few:
+        return say(distribution.too_few)
+    is_poisoned = distribution.poisoning is not None
+    rows = [_row(run, is_poisoned) for run in distribution.runs()]
+    headers = [distribution.attribute, "share", "low", "high", *(["if 1% were false"] if is_poisoned else [])]
+    table(headers, rows, right={1, 2, 3})
     if distribution.errors is not None and len(distribution.labels) > len(rows):
         say(f"The {len(rows)} most frequent of {len(distribution.labels):,}.")
+    if is_poisoned:
+        _show_comparison(distribution)
     for warning in distribution.warnings:
         say(f"Warning: {warning}")
+    return None
+
+
+def _row(run: Any, is_poisoned: bool) -> list[str]:
+    shares = [run.label, _percent(run.mass), _percent(run.low), _percent(run.high)]
+    return [*shares, f"{_percent(run.low_poisoned)} to {_percent(run.high_poisoned)}"] if is_poisoned else shares
+
+
+def _show_comparison(distribution: Any) -> None:
+    """Show which options differ: the order of the rows is no ranking."""
+    say(f"{distribution.poisoning}.")
+    clear = [difference for difference in distribution.differences() if difference.is_clear]
+    if not clear:
+        return say("No two options differ by more than the noise (95%, all pairs together).")
+    say("Clear differences (95%, all pairs together):", *(f"  {difference}" for difference in clear[:LINES_SHOWN]))
+    return say(f"  and {len(clear) - LINES_SHOWN:,} more (--json)") if len(clear) > LINES_SHOWN else None
 
 
 def _percent(share: float | None) -> str:

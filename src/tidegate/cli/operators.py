@@ -12,7 +12,17 @@ import typer
 
 from tidegate.cli.output import JSON, emit, say, table
 from tidegate.errors import Unsupported
-from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, Parameter, RandomizedResponse, SquareWave
+from tidegate.operators import (
+    BASKET_OPERATORS,
+    CHOICE_OPERATORS,
+    VALUE_OPERATORS,
+    Parameter,
+    PrivSet,
+    ProjectiveGeometry,
+    SquareWave,
+    parameters_of,
+)
+from tidegate.operators.operator import MOST_VALUES
 
 if TYPE_CHECKING:
     from tidegate.collect.adviser import Advice, Option
@@ -22,12 +32,16 @@ if TYPE_CHECKING:
     from tidegate.policy import Attribute
 
 EXAMPLE = f"tidegate risk operator {SquareWave.name} --values 45 --epsilon 2"
+CHOICE_EXAMPLE = f"tidegate risk operator {PrivSet.name} --items 8 --choose 3 --epsilon 2"
+CHOICE_ADVICE = "tidegate risk advise --items 8 --choose 3 --clients 2000 --epsilon 2"
 LARGEST = 20  # items in a measured basket
+MOST_OPTIONS = 1_000
 OPTION_NAMES = {"cutoff": "K"}  # options that are not named like their parameter
 VALUES = typer.Option(
     None, "--values", help="The number of values of the attribute (its grid points, bins or categories)."
 )
 POLICY = typer.Option(None, "--policy", help="A policy file; with --attribute, instead of --values.")
+CHOOSE = typer.Option(None, "--choose", help=f"Chosen options: {parameters_of(PrivSet.name)['choose'].text}")
 ATTRIBUTE = typer.Option(None, "--attribute", help="A column of the policy.")
 
 
@@ -46,7 +60,9 @@ def _help(name: str) -> str:
 
 
 def operator(
-    name: str = typer.Argument(help=f"{', '.join(VALUE_OPERATORS)}; for baskets: {', '.join(BASKET_OPERATORS)}."),
+    name: str = typer.Argument(
+        help=f"{', '.join(VALUE_OPERATORS)}; for baskets: {', '.join(BASKET_OPERATORS)}; for chosen options: {', '.join(CHOICE_OPERATORS)}."
+    ),
     values: int | None = VALUES,
     policy: Path | None = POLICY,
     attribute: str | None = ATTRIBUTE,
@@ -58,8 +74,11 @@ def operator(
     prior: str | None = typer.Option(None, help="The prior probability of each value: 0.5,0.25,0.25."),
     size: int | None = typer.Option(None, "--size", help="Baskets: the number of items in a basket."),
     items: int | None = typer.Option(
-        None, "--items", help="Baskets: the number of different items (default: unlimited)."
+        None,
+        "--items",
+        help="Baskets: the number of different items (default: unlimited); chosen options: their number.",
     ),
+    choose: int | None = CHOOSE,
     cutoff: int | None = typer.Option(None, "--K", "--cutoff", help=_help("cutoff")),
     rho: str | None = typer.Option(None, "--rho", help=_help("rho")),
     keep: str | None = typer.Option(None, "--keep", help=_help("keep")),
@@ -74,6 +93,19 @@ def operator(
     from tidegate.policy import Question
     from tidegate.policy.collection import operator_for
 
+    if name in CHOICE_OPERATORS:
+        others: dict[str, Any] = {
+            "each": each,
+            "privacy": privacy,
+            "sigma": sigma,
+            "half-width": half_width,
+            "size": size,
+        }
+        others |= {"values": values, "policy": policy, "attribute": attribute, "prior": prior, "supports": supports}
+        others |= {"K": cutoff, "rho": rho, "keep": keep, "insert": insert}
+        _refuse_options(name, others, CHOICE_EXAMPLE)
+        return measure_choice(name, items=items, epsilon=epsilon, choose=choose, json=json)
+    _refuse_options(name, {"choose": choose}, "This option is for chosen options.")
     if name in BASKET_OPERATORS:
         unsupported: dict[str, Any] = {"epsilon": epsilon, "each": each, "privacy": privacy, "sigma": sigma}
         unsupported |= {"half-width": half_width}
@@ -108,6 +140,28 @@ def operator(
     return None
 
 
+def measure_choice(name: str, *, items: int | None, epsilon: str | None, choose: int | None, json: bool) -> None:
+    """Show all measures of a report about chosen options."""
+    from tidegate.collect.choices import measure_choices
+    from tidegate.operators import ChoiceOperator
+    from tidegate.policy import Items, Question
+    from tidegate.policy.collection import operator_for
+
+    if items is None or not 1 <= items <= MOST_OPTIONS:
+        raise Unsupported(f"`--items` must be the number of options, from 1 to {MOST_OPTIONS:,}.", CHOICE_EXAMPLE)
+    limit = {} if choose is None else {"choose": choose}
+    stated = limit if epsilon is None else {"epsilon": _number(epsilon, "epsilon"), **limit}
+    question = Question("it", Items(tuple(map(str, range(items)))), name, **stated)
+    built = operator_for(question)
+    if not isinstance(built, ChoiceOperator):
+        raise TypeError(name)
+    measured = measure_choices(built)
+    if json:
+        return emit(measured.to_dict())
+    say(f"{str(question).removeprefix('it by ')}: {items:,} options.")
+    return table(["measure", "", "what it means"], [list(row) for row in measured.rows()], right={1})
+
+
 def _refuse_options(name: str, options: dict[str, Any], do: str) -> None:
     for option, value in options.items():
         if value is not None:
@@ -134,12 +188,22 @@ def advise(
     ),
     breach: str | None = typer.Option(None, help="Requirement: with 0.05,0.5, a probability of 5% never becomes 50%."),
     loss: str | None = typer.Option(None, help="Requirement: the largest entropy loss."),
+    items: int | None = typer.Option(None, "--items", help="Chosen options: their number, instead of --values."),
+    choose: int | None = CHOOSE,
     json: bool = JSON,
 ) -> None:
     """Recommend an operator and parameters for a privacy requirement, with the expected error for this number of clients."""
     from tidegate.collect.adviser import advise as recommend
 
-    universe = _universe(values, policy, attribute, RandomizedResponse.name if categories else SquareWave.name)
+    if items is not None:
+        others = {"values": values, "policy": policy, "attribute": attribute, "interval": interval, "breach": breach}
+        for option, value in {**others, "loss": loss, "categories": categories or None}.items():
+            if value is not None:
+                raise Unsupported(f"`--{option}` and `--items` cannot be used together.", CHOICE_ADVICE)
+        return advise_choice(items, clients=clients, epsilon=epsilon, choose=choose, json=json)
+    if choose is not None:
+        raise Unsupported("`--choose` needs `--items`.", CHOICE_ADVICE)
+    universe = _universe(values, policy, attribute, ProjectiveGeometry.name if categories else SquareWave.name)
     pair = None
     if breach is not None:
         ends = [_number(part, "breach") for part in breach.split(",")]
@@ -150,6 +214,28 @@ def advise(
     numbers: dict[str, Any] = {name: _number(text, name) for name, text in options.items() if text is not None}
     advice = recommend(universe, clients=clients, breach=pair, **numbers)
     return emit(advice.to_dict()) if json else _show(advice)
+
+
+def advise_choice(items: int, *, clients: int, epsilon: str | None, choose: int | None, json: bool) -> None:
+    """Recommend an operator for chosen options."""
+    from tidegate.collect.choices import advise_choices
+    from tidegate.exact import say as number
+
+    if epsilon is None:
+        raise Unsupported("Chosen options need `--epsilon`.", CHOICE_ADVICE)
+    if items > MOST_OPTIONS:
+        raise Unsupported(f"`--items` must be from 1 to {MOST_OPTIONS:,}.", CHOICE_ADVICE)
+    advice = advise_choices(items, clients=clients, epsilon=_number(epsilon, "epsilon"), choose=choose)
+    if json:
+        return emit(advice.to_dict())
+    limit = f"at most {choose:,} of {items:,} options" if choose else f"any of {items:,} options"
+    say(f"Requirement: a local epsilon of at most {number(advice.epsilon)}; {limit}, {clients:,} clients.")
+    rows = [
+        [option.operator, f"{number(100 * option.rare)}%", f"{number(100 * option.usual)}%"]
+        for option in advice.options
+    ]
+    table(["operator", "rare +-", "30% +-"], rows, right={1, 2})
+    return say(str(advice), *(f"Alternative: {option.line}." for option in advice.options[1:]))
 
 
 def _show(advice: Advice) -> None:
@@ -187,15 +273,15 @@ def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
 def _universe(values: int | None, policy: Path | None, attribute: str | None, operator: str) -> Attribute:
     from tidegate.collect.adviser import plain_universe
     from tidegate.policy import read_policy
-    from tidegate.policy.collection import LARGEST_SIZE
 
     if policy is not None and attribute is not None and values is None:
         return read_policy(policy).attribute(attribute)
     if values is None or policy is not None or attribute is not None:
         raise Unsupported("Specify either `--values`, or `--policy` with `--attribute`.", EXAMPLE)
-    if not 2 <= values <= LARGEST_SIZE:
-        raise Unsupported(f"`--values` must be from 2 to {LARGEST_SIZE:,}.", EXAMPLE)
     known = VALUE_OPERATORS.get(operator)
+    most = MOST_VALUES if known is None else known.most_values
+    if not 2 <= values <= most:
+        raise Unsupported(f"`--values` must be from 2 to {most:,}.", EXAMPLE)
     return plain_universe(values, ordered=known is None or known.ordered)
 
 

@@ -55,18 +55,26 @@ def _show(rule_set: Any) -> None:
             for itemset in itemsets[:SHOWN]
         ]
         table(["items", "support", "standard error"], rows, right={1, 2})
-    if rule_set.rules:
-        rule_rows = [
-            [
-                ", ".join(rule_set.named(rule.given)),
-                ", ".join(rule_set.named(rule.then)),
-                f"{rule.shown:.3f}",
-                f"{rule.confidence_error:.3f}",
-                f"{rule.support:.4f}",
-            ]
-            for rule in rule_set.rules[:SHOWN]
+    if rule_set.screening and rule_set.rules:
+        say(f"{rule_set.screening}.")
+    if rule_set.established:
+        say("Established rules:")
+        rows = [
+            [*_sides(rule_set, rule), f"{rule.verdict.low:.3f} to {rule.verdict.high:.3f}", f"{rule.support:.4f}"]
+            for rule in rule_set.established[:SHOWN]
         ]
-        table(["baskets with", "also contain", "confidence", "standard error", "support"], rule_rows, right={2, 3, 4})
+        table(["baskets with", "also contain", "confidence", "interval", "support"], rows, right={2, 4})
+    if rule_set.candidates:
+        say("Candidates (may be chance):")
+        rows = [
+            [*_sides(rule_set, rule), f"{rule.confidence_error:.3f}", f"{rule.support:.4f}"]
+            for rule in rule_set.candidates[:SHOWN]
+        ]
+        table(["baskets with", "also contain", "confidence", "standard error", "support"], rows, right={2, 3, 4})
     if max(len(itemsets), len(rule_set.rules)) > SHOWN:
         say(f"(the first {SHOWN} of each; use --json for all)")
     return None
+
+
+def _sides(rule_set: Any, rule: Any) -> list[str]:
+    return [", ".join(rule_set.named(rule.given)), ", ".join(rule_set.named(rule.then)), f"{rule.shown:.3f}"]

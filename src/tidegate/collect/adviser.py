@@ -18,11 +18,11 @@ from tidegate.collect.measures import UNLIKELY, Measures, judge_sets, judged_cha
 from tidegate.collect.reconstruct import build_channel, expected_features, features
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain, say
-from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure, RandomizedResponse
+from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure
 from tidegate.operators.operator import LARGEST_EPSILON
 from tidegate.policy.attributes import Attribute, Integer
 from tidegate.policy.categories import Category
-from tidegate.policy.collection import Question, operator_for
+from tidegate.policy.collection import Question, operator_for, size_of
 from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed
 
@@ -128,21 +128,26 @@ def advise(
         raise Unsupported(
             "A category has no interval, because its values have no order.", "Set `epsilon`, `breach`, or `loss`."
         )
-    size = Question("it", universe, RandomizedResponse.name, epsilon=1).size
+    size = size_of(universe)
     names = [name for name, known in VALUE_OPERATORS.items() if known.ordered == ordered]
     options = sorted((_option(name, universe, target, clients) for name in names), key=_rank)
     return Advice(target.says, size, clients, ordered, tuple(options))
 
 
 def _rank(option: Option) -> tuple[Any, ...]:
-    """Rank possible before impossible, limited before unlimited loss, then more features, then less error."""
+    """Rank possible before impossible, limited before unlimited loss, then more features, then less error.
+
+    Errors that are equal but for rounding keep the order of the registry: simpler operators first.
+    """
     if option.measures is None:
         return (2,)
-    return (int(math.isinf(option.measures.epsilon)), -(option.features or 0), option.error)
+    return (int(math.isinf(option.measures.epsilon)), -(option.features or 0), round(option.error or 0.0, 9))
 
 
 def _option(name: str, universe: Attribute, target: Target, clients: int) -> Option:
     parameter = VALUE_OPERATORS[name].parameters[0]
+    if size_of(universe) > (most := VALUE_OPERATORS[name].most_values):
+        return Option(name, None, None, why_not=f"it accepts at most {most:,} values")
     make = partial(_operator, name, universe, parameter.name)
     if target.epsilon is not None and VALUE_OPERATORS[name].unlimited:
         return Option(
@@ -221,7 +226,7 @@ def _by_loss(bound: Any) -> Target:
 
 
 def _lost(operator: Operator) -> float:
-    if operator.form == "set" and isinstance(operator, Pure):
+    if isinstance(operator, Pure) and operator.supports_several:
         return judge_sets(operator, UNLIKELY).entropy.loss
     _, channel, prior = judged_channel(operator, np.full(operator.values, 1 / operator.values))
     return entropy_privacy(channel, prior).loss

@@ -19,7 +19,10 @@ MOST_SHOWN = 40  # categories, the largest first
 
 
 def chart(distribution: Distribution) -> Chart:
-    """Return a chart of the raw reports, the reconstructed distribution, and its band."""
+    """Return a chart of the raw reports, the reconstructed distribution, and its band; empty if there are too few answers."""
+    if distribution.too_few:
+        title = f"{distribution.attribute}: too few answers to say"
+        return Chart(title, empty=distribution.too_few, height=60, notes=distribution.warnings)
     marks = _category_marks(distribution) if distribution.errors is not None else _number_marks(distribution)
     title = f"{distribution.finding}, from {distribution.reports:,} randomized reports"
     shares = Axis("share", low=0, format="percent")

@@ -64,9 +64,9 @@ def _position(grid: Numeric, value: Any) -> Fraction | None:
 
 
 def _category(question: Question, universe: Category, value: Any) -> int:
-    for code, listed in enumerate(universe.values):
-        if type(listed) is type(value) and listed == value:
-            return code
+    code = universe.codes.get(value) if isinstance(value, str | int) else None
+    if code is not None and type(universe.values[code]) is type(value):
+        return code
     if universe.outside == "other" and value is not None:
         return universe.size - 1
     if universe.missing == "value":

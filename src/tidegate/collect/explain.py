@@ -7,7 +7,7 @@ from math import lcm
 
 from tidegate.collect.encoding import words_of
 from tidegate.exact import say
-from tidegate.operators import BasketOperator, Operator, Report
+from tidegate.operators import BasketOperator, ChoiceOperator, Operator, Report
 from tidegate.operators.additive import shortest_run
 from tidegate.policy.collection import Question
 
@@ -21,6 +21,8 @@ def read_aloud(question: Question, operator: Operator, report: Report) -> str:
 
 def sent_words(question: Question, operator: Operator, report: Report) -> str:
     """Return the report as text; a noisy number can be outside the attribute's bounds."""
+    if isinstance(operator, ChoiceOperator):
+        return operator.sent_words(report, [words_of(question, code) for code in range(operator.items)])
     if isinstance(report, list):
         return " and ".join(words_of(question, code) for code in report) or "an empty list"
     return words_of(question, grid_index(operator, report))
@@ -33,20 +35,21 @@ def grid_index(operator: Operator, report: int) -> int:
 
 def concluded(question: Question, operator: Operator, report: Report) -> str:
     """Return what a holder can conclude who considered every value equally likely before."""
+    if isinstance(operator, ChoiceOperator):
+        return operator.concluded()
     if isinstance(operator, BasketOperator):
         return _concluded_of_items(operator)
-    weights = whole(operator.likelihoods(report))
     subject = f'your "{question.attribute}"'
     if operator.ordered:
+        weights = whole(operator.likelihoods(report))
         first, last = shortest_run(weights, CERTAIN)
         if (first, last) == (0, operator.values - 1):
             return f"From it the holder cannot rule out any {subject[5:]} with 95% certainty."
         words = words_of(question, first, last).replace(" to ", " and ")
         between = "between " if " and " in words else ""
         return f"From it the holder can conclude that {subject} is {between}{words} with 95% certainty."
-    best = max(range(len(weights)), key=weights.__getitem__)
-    chance = say(Fraction(weights[best], sum(weights)), 2)
-    ties = sum(weight == weights[best] for weight in weights)
+    best, ties, probability = operator.likeliest(report)
+    chance = say(probability, 2)
     which = words_of(question, best) if ties == 1 else f"any one of the {ties:,} likeliest values"
     guess = say(Fraction(1, operator.values), 2)
     return f"From it the holder can guess that {subject} is {which}, and is right with probability {chance} (before: {guess})."

@@ -142,7 +142,7 @@ def measure(operator: Operator, prior: Any = None) -> Measures:
     common = (operator.name, operator.values, operator.epsilon, operator.lifetime_epsilon)
     gamma = math.inf if operator.gamma is None else float(operator.gamma)
     limit = posterior_limit(UNLIKELY, gamma=gamma)
-    if isinstance(operator, Pure) and operator.form == "set" and (prior is None or operator.values > FEW):
+    if isinstance(operator, Pure) and operator.supports_several and (prior is None or operator.values > FEW):
         _refuse_prior(operator, prior)
         sets = judge_sets(operator, UNLIKELY)
         return Measures(*common, None, None, None, sets.entropy, sets.breach, limit, sets.revealed, 1 / operator.values)
@@ -199,10 +199,10 @@ class Judged:
 
 
 def judge_sets(operator: Pure, unlikely: float) -> Judged:
-    """Return all measures of an operator that reports sets, for equally likely values.
+    """Return all measures of an operator whose report supports several values, for equally likely values.
 
-    Sets of one size are equivalent: a set of c members has the posterior g / (c g + k - c) for each member and
-    1 / (c g + k - c) for each other value, g being the ratio gamma. So sums run over sizes, not over 2**k sets.
+    Reports that support equally many are equivalent: one that supports c values has the posterior g / (c g + k - c) for each of them
+    and 1 / (c g + k - c) for each other value, g being the ratio gamma. So sums run over c, not over all reports.
     """
     k, g = operator.values, float(operator.gamma or 0)
     chances = operator.member_chances()

@@ -12,7 +12,9 @@ import numpy as np
 
 from tidegate.arrays import Floats
 from tidegate.charts import Chart
+from tidegate.collect.comparison import MOST_COMPARED, Difference, difference_errors, differences, too_few
 from tidegate.collect.encoding import code_of, words_of
+from tidegate.collect.poisoning import Poisoning, poisoning
 from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares
 from tidegate.collect.validation import has_distribution
 from tidegate.errors import Unsupported, did_you_mean
@@ -21,7 +23,7 @@ from tidegate.extras import extra
 from tidegate.frames import Row, Rows
 from tidegate.ledger.counts import Counted
 from tidegate.noise.differences import MOST_GROUPS, larger_ones
-from tidegate.operators import Operator
+from tidegate.operators import Operator, Pure, Support
 from tidegate.policy import Policy
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.calendar import Moment
@@ -37,15 +39,17 @@ Band: TypeAlias = Literal["default", "strict"]
 
 @dataclass(frozen=True)
 class Run:
-    """One value, or neighboring values together."""
+    """One value, or neighboring values together. The last two are the ends if 1% of the reports were false (categories)."""
 
     label: str
     mass: float
     low: float | None
     high: float | None
+    low_poisoned: float | None = None
+    high_poisoned: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"label": self.label, "mass": self.mass, "low": self.low, "high": self.high}
+        return dict(self.__dict__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,7 @@ class Distribution(Rows):
                 is at index `first`, which is below zero if noise can move a number out of its range
     unbiased    of categories: the unbiased shares (can be negative), with their standard `errors`
     mean        of numbers: the mean and its interval; of dates and times as ISO 8601 text
+    poisoning   of categories: the effect of false reports       support   how a report supports its category
     """
 
     question: str
@@ -75,6 +80,8 @@ class Distribution(Rows):
     mean: tuple[float, float, float] | tuple[str, str, str] | None = None
     scale: tuple[float, float] | None = None  # of numbers without bins: the value at place 0, and the step
     warnings: tuple[str, ...] = ()
+    support: Support | None = None
+    poisoning: Poisoning | None = None
     _found: Reconstruction | None = field(default=None, repr=False)
     _band: str = field(default="default", repr=False)
     _runs: tuple[Run, ...] = field(default=(), repr=False)  # of a long distribution that came as JSON
@@ -97,6 +104,8 @@ class Distribution(Rows):
     @property
     def finding(self) -> str:
         """The main finding, as a title. A value is called more frequent only if that exceeds the noise, jointly over all pairs."""
+        if self.too_few:
+            return self.too_few.removesuffix(".")
         if self.mean is not None:
             middle, low, high = map(_said, self.mean)
             return f"The mean {self.attribute} is {middle}, between {low} and {high}"
@@ -115,12 +124,39 @@ class Distribution(Rows):
         between = f"{say(100 * low_ends[more, less])} to {say(100 * high_ends[more, less])} points"
         return f"{self.labels[more]} is more frequent than {self.labels[less]} (difference {between}, 95%)"
 
+    @property
+    def too_few(self) -> str:
+        """Why there are too few answers to show shares: below 30 reports, or an interval above 60 points; empty if enough."""
+        if self.errors is not None:
+            return too_few(self.reports, 2 * float(ndtri((1 + self.confidence) / 2) * self.errors.max()))
+        return too_few(
+            self.reports, 0.0 if self.low is None or self.high is None else float((self.high - self.low).max())
+        )
+
+    def differences(self, most: int = MOST_COMPARED) -> list[Difference]:
+        """Return the differences of all pairs of the `most` largest shares of categories; empty for numbers.
+
+        Options may be ranked only if their difference is clear (`is_clear`). The intervals hold for all pairs together.
+        """
+        if self.unbiased is None or len(self.labels) < 2:
+            return []
+        largest = np.sort(np.argsort(-self.unbiased, kind="stable")[: min(most, MOST_GROUPS)])
+        errors = self._difference_errors(largest)
+        return differences(self.unbiased[largest], errors, [self.labels[index] for index in largest])
+
     def _apart(self, tail: float) -> tuple[Floats, Floats]:
-        """Return intervals of all differences of shares: the error of a difference is at most the sum of both errors."""
-        shares, errors = np.asarray(self.unbiased), np.asarray(self.errors)
-        wide = float(ndtri(1 - tail)) * (errors[:, None] + errors[None, :])
+        """Return intervals of all differences of shares."""
+        shares = np.asarray(self.unbiased)
+        wide = float(ndtri(1 - tail)) * self._difference_errors(np.arange(shares.size))
         apart = shares[:, None] - shares[None, :]
         return apart - wide, apart + wide
+
+    def _difference_errors(self, chosen: Any) -> Floats:
+        """Return the errors of differences; at most the sum of both errors if nothing else is known."""
+        if self.support is not None:
+            return difference_errors(self.masses[chosen], self.reports, self.support)
+        errors = np.asarray(self.errors)[chosen]
+        return np.asarray(errors[:, None] + errors[None, :])
 
     def runs(self, most: int = MOST_RUNS) -> list[Run]:
         """Return at most `most` rows: single values, or merged neighbors (numbers), or the largest shares (categories)."""
@@ -153,7 +189,10 @@ class Distribution(Rows):
         ]
 
     def _bounds(self) -> dict[str, Floats | None]:
-        return {"low": self.low, "high": self.high, "error": self.errors}
+        bounds = {"low": self.low, "high": self.high, "error": self.errors}
+        if self.poisoning is not None:
+            bounds |= {"low_poisoned": self.poisoning.low, "high_poisoned": self.poisoning.high}
+        return bounds
 
     def _kinds(self) -> dict[str, type]:
         return dict.fromkeys(self._bounds(), float)
@@ -170,7 +209,8 @@ class Distribution(Rows):
     def _rows(self, places: Any) -> list[Run]:
         if self.low is None or self.high is None:
             return [Run(self.labels[p], float(self.masses[p]), None, None) for p in places]
-        return [Run(self.labels[p], float(self.masses[p]), float(self.low[p]), float(self.high[p])) for p in places]
+        ends = [self.low, self.high, *((self.poisoning.low, self.poisoning.high) if self.poisoning else ())]
+        return [Run(self.labels[p], float(self.masses[p]), *(float(end[p]) for end in ends)) for p in places]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -190,6 +230,10 @@ class Distribution(Rows):
             "warnings": list(self.warnings),
             "scale": None if self.scale is None else {"start": self.scale[0], "step": self.scale[1]},
             "runs": [run.to_dict() for run in self.runs()],
+            "support": None if self.support is None else dict(self.support.__dict__),
+            "poisoning": None if self.poisoning is None else self.poisoning.to_dict(),
+            "too_few": self.too_few or None,
+            "differences": [difference.to_dict() for difference in self.differences()],
         }
 
     @classmethod
@@ -215,6 +259,8 @@ class Distribution(Rows):
             mean=None if mean is None else (mean["estimate"], mean["low"], mean["high"]),
             scale=None if scale is None else (scale["start"], scale["step"]),
             warnings=tuple(data["warnings"]),
+            support=None if data.get("support") is None else Support(**data["support"]),
+            poisoning=None if data.get("poisoning") is None else Poisoning.from_dict(data["poisoning"]),
             _runs=tuple(Run(**run) for run in data["runs"]),
         )
 
@@ -250,12 +296,12 @@ def estimate(
     if not has_distribution(operator):
         raise Unsupported(
             f'"{name}" is about a set of items, which has no distribution of single values.',
-            f'Call survey.rules("{name}", min_support=...) for itemsets and rules.',
+            f'Call survey.shares("{name}") for the share of each item.',
         )
     known = METHODS if operator.ordered else (SHARES,)
     if method and method not in known:
         raise Unsupported(f'Unknown method for "{name}": "{method}".', did_you_mean(method, known))
-    if not operator.ordered:
+    if isinstance(operator, Pure):
         return _of_categories(name, question, operator, counted, confidence)
     listed = None if values is None else [code_of(question, value) for value in values]
     widths = _widths(question) if listed is None else None
@@ -271,10 +317,9 @@ def estimate(
     return _of_numbers(name, question, operator, counted, reconstruction, band, confidence)
 
 
-def _of_categories(
-    name: str, question: Question, operator: Operator, counted: Counted, confidence: float
-) -> Distribution:
-    estimated = shares(counted.counts.astype(np.float64), total=counted.reports, support=operator.support())
+def _of_categories(name: str, question: Question, operator: Pure, counted: Counted, confidence: float) -> Distribution:
+    supports = operator.supports(counted.counts)
+    estimated = shares(supports, total=counted.reports, support=operator.support())
     wide = float(ndtri((1 + confidence) / 2)) * estimated.errors
     return Distribution(
         name,
@@ -288,9 +333,11 @@ def _of_categories(
         ),  # around both: an estimate below zero does not prove a share of zero
         np.clip(np.maximum(estimated.raw, estimated.masses) + wide, 0, 1),
         confidence,
-        counted.counts / counted.reports,
+        supports / counted.reports,
         unbiased=estimated.raw,
         errors=estimated.errors,
+        support=estimated.support,
+        poisoning=poisoning(estimated, _labels(question)),
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tidegate.accounting.later_reader import LaterReader, later_reader
 from tidegate.accounting.respondent import RespondentLoss, respondent_loss
 from tidegate.arrays import Array, Ints
 from tidegate.collect.client import Client
@@ -27,7 +28,7 @@ from tidegate.errors import Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.counts import Counted
-from tidegate.operators import Operator
+from tidegate.operators import BasketOperator, Operator
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
 from tidegate.tables.segments import Segments
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
+    from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
 
 
@@ -119,6 +121,27 @@ class Survey:
         sizes = [(entry.at, int(entry.content()["accepted"])) for entry in entries]
         return [(at, size) for at, size in sizes if size]
 
+    def later_readers(self, *, delta: float | None = None) -> list[tuple[str, LaterReader]]:
+        """Return the scheduled time of each shuffled batch, and what a later reader can learn about one of its reports.
+
+        Lists that were submitted as one batch are not shuffled here and have no claim beyond the local loss.
+        """
+        return [
+            (at, claim)
+            for at, size in self._shuffled_sizes()
+            if (claim := later_reader(self.collection, size, delta=delta)) is not None
+        ]
+
+    def weakest_reader(self) -> LaterReader | None:
+        """Return the claim for the smallest shuffled batch, which holds for all of them; None if there is no claim."""
+        smallest = min((size for _, size in self._shuffled_sizes()), default=0)
+        return later_reader(self.collection, smallest)
+
+    def _shuffled_sizes(self) -> list[tuple[str, int]]:
+        entries, _ = self._book.batches()
+        bodies = [(entry.at, entry.content()) for entry in entries]
+        return [(at, int(body["accepted"])) for at, body in bodies if "scheduled" in body and body["accepted"]]
+
     @property
     def respondent_loss(self) -> RespondentLoss:
         """The largest loss of one person. Reports name nobody, so it cannot be summed by person."""
@@ -178,6 +201,28 @@ class Survey:
     def estimable(self) -> list[str]:
         """The questions that have a distribution: all but those about sets of items."""
         return [question for question, operator in self.operators.items() if has_distribution(operator)]
+
+    def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
+        """Estimate how many people chose each option of a question about a set, each with its interval.
+
+        Args:
+            question: Optional if only one question is about a set.
+        """
+        from tidegate.collect.shares import estimate_shares  # here: its libraries take long to load
+
+        name = question or self._only_set()
+        self._question(name)
+        return estimate_shares(self, name, confidence=confidence)
+
+    @property
+    def sets(self) -> list[str]:
+        """The questions about sets, which have a table of shares."""
+        return [question for question, operator in self.operators.items() if operator.of_sets]
+
+    @property
+    def baskets(self) -> list[str]:
+        """The questions about sets that have rules as well."""
+        return [question for question, operator in self.operators.items() if isinstance(operator, BasketOperator)]
 
     def rules(
         self,
@@ -274,7 +319,7 @@ class Survey:
 
     def _only_basket(self) -> str:
         """Return the question about baskets if there is exactly one."""
-        baskets = [name for name in self.collection.questions if name not in self.estimable]
+        baskets = self.baskets
         if len(baskets) == 1:
             return baskets[0]
         raise Unsupported(
@@ -282,6 +327,17 @@ class Survey:
             f"Name one of them as `question`: {', '.join(baskets)}."
             if baskets
             else "Rules need a question about items.",
+        )
+
+    def _only_set(self) -> str:
+        """Return the question about a set if there is exactly one."""
+        if len(self.sets) == 1:
+            return self.sets[0]
+        raise Unsupported(
+            f"This collection has {len(self.sets) or 'no'} questions about a set of options.",
+            f"Name one of them as `question`: {', '.join(self.sets)}."
+            if self.sets
+            else "Shares of options need a question about items.",
         )
 
     def _counted(self, name: str) -> Counted:

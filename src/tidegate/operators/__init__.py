@@ -1,6 +1,6 @@
 """Randomizers of one value or of one set of items, one class in one file each.
 
-A new operator is a class with the interface in operator.py (sets: basket.py) and a line in the registry below. Its `name` is
+A new operator is a class with the interface in operator.py (sets: basket.py, choice.py) and a line in the registry below. Its `name` is
 stored in policies and ledgers and never changes. Its `parameters` drive policy validation, commands, forms, the HTTP
 schema and the adviser. A client device runs all of this without numpy.
 """
@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from tidegate.operators.basket import BasketOperator
 from tidegate.operators.channel import ChannelSpec, Support
+from tidegate.operators.choice import ChoiceOperator
 from tidegate.operators.cut_and_paste import CutAndPaste
 from tidegate.operators.gaussian import GaussianNoise
 from tidegate.operators.laplace import LaplaceNoise
 from tidegate.operators.mask import Mask
+from tidegate.operators.one_option import OneOption
 from tidegate.operators.operator import Operator, Parameter, Pure, Report
+from tidegate.operators.privset import PrivSet
+from tidegate.operators.projective_geometry import ProjectiveGeometry
 from tidegate.operators.randomized_response import RandomizedResponse
 from tidegate.operators.select_a_size import SelectASize
 from tidegate.operators.square_wave import SquareWave
@@ -31,12 +35,14 @@ VALUE_OPERATORS: dict[str, type[Operator]] = {
         RandomizedResponse,
         Unary,
         SubsetSelection,
+        ProjectiveGeometry,
     )
 }
 BASKET_OPERATORS: dict[str, type[BasketOperator]] = {
     operator.name: operator for operator in (SelectASize, CutAndPaste, Mask)
 }
-OPERATORS: dict[str, type[Operator]] = {**VALUE_OPERATORS, **BASKET_OPERATORS}
+CHOICE_OPERATORS: dict[str, type[ChoiceOperator]] = {operator.name: operator for operator in (PrivSet, OneOption)}
+OPERATORS: dict[str, type[Operator]] = {**VALUE_OPERATORS, **BASKET_OPERATORS, **CHOICE_OPERATORS}
 
 
 def parameters_of(*names: str) -> dict[str, Parameter]:
@@ -50,16 +56,21 @@ def parameters_of(*names: str) -> dict[str, Parameter]:
 
 __all__ = [
     "BASKET_OPERATORS",
+    "CHOICE_OPERATORS",
     "OPERATORS",
     "VALUE_OPERATORS",
     "BasketOperator",
     "ChannelSpec",
+    "ChoiceOperator",
     "CutAndPaste",
     "GaussianNoise",
     "LaplaceNoise",
     "Mask",
+    "OneOption",
     "Operator",
     "Parameter",
+    "PrivSet",
+    "ProjectiveGeometry",
     "Pure",
     "RandomizedResponse",
     "Report",

@@ -20,11 +20,12 @@ from tidegate.operators.channel import LONGEST_DENSE, ChannelSpec, Support
 from tidegate.operators.exact_draws import Bytes
 
 if TYPE_CHECKING:
-    from tidegate.arrays import Floats
+    from tidegate.arrays import Floats, Ints
 
 Report: TypeAlias = int | list[int]
 EXACT_CELLS = 1_000_000
 CERTAIN = Fraction(19, 20)  # of every interval
+MOST_VALUES = 65_536  # of a question
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class Operator:
     ordered: ClassVar[bool] = False
     of_sets: ClassVar[bool] = False
     unlimited: ClassVar[bool] = False  # some report rules out some value, whatever the parameters
+    most_values: ClassVar[int] = MOST_VALUES
     values: int
     report_size: int
 
@@ -157,6 +159,15 @@ class Operator:
     def likelihoods(self, report: Report) -> list[Fraction]:
         """Return P(report | value) for every value: the basis of any conclusion from the report."""
         return [self.probability(report, value) for value in range(self.values)]
+
+    def likeliest(self, report: Report) -> tuple[int, int, Fraction]:
+        """Return the first of the likeliest values after a report, how many there are, and the probability of each.
+
+        All values are equally likely before.
+        """
+        likelihoods = self.likelihoods(report)
+        best = max(range(self.values), key=likelihoods.__getitem__)
+        return best, likelihoods.count(likelihoods[best]), likelihoods[best] / sum(likelihoods, Fraction(0))
 
     def exact_channel(self) -> list[list[Fraction]]:
         """Return the exact matrix, one row for each report (in the order of `reports`), one column for each value."""
@@ -251,6 +262,11 @@ class Pure(Operator):
 
     p: Fraction
     q: Fraction
+    supports_several: ClassVar[bool] = False  # a report can support several values; `member_chances` has how many
+
+    def supports(self, counts: Ints) -> Floats:
+        """Return the number of reports that support each value, from the counts of reports."""
+        return counts.astype("float64")
 
     def variance(self, share: float = 0.0) -> float:
         """Return N times the exact variance of a value's estimated share, if its true share is `share`."""

@@ -26,6 +26,7 @@ class SubsetSelection(Pure):
     name = "subset"
     parameters = (EPSILON,)
     form: ClassVar[Literal["code", "set"]] = "set"
+    supports_several: ClassVar[bool] = True
 
     def __init__(self, values: int, *, epsilon: Fraction) -> None:
         self.values = self.report_size = values

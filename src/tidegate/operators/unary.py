@@ -30,6 +30,7 @@ class Unary(Pure):
     name = "unary"
     parameters = (EPSILON, EACH)
     form: ClassVar[Literal["code", "set"]] = "set"
+    supports_several: ClassVar[bool] = True
 
     def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
         self.values = self.report_size = values

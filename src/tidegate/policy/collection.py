@@ -15,7 +15,16 @@ from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, did_you_mean
 from tidegate.exact import Number, exact, plain, say
-from tidegate.operators import BASKET_OPERATORS, OPERATORS, VALUE_OPERATORS, Operator, Parameter
+from tidegate.operators import (
+    BASKET_OPERATORS,
+    CHOICE_OPERATORS,
+    OPERATORS,
+    VALUE_OPERATORS,
+    BasketOperator,
+    ChoiceOperator,
+    Operator,
+    Parameter,
+)
 from tidegate.operators.basket_plans import BasketPlan, SetOperator, check_plans, cuts, largest_basket, read_plans
 from tidegate.operators.operator import EACH
 from tidegate.policy.attributes import Attribute, Items, Key, Numeric
@@ -26,9 +35,9 @@ from tidegate.policy.fingerprint import fingerprint_of, texts
 
 Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
+SET_OPERATORS: dict[str, type[BasketOperator | ChoiceOperator]] = {**BASKET_OPERATORS, **CHOICE_OPERATORS}
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
-LARGEST_SIZE = 65_536
 
 
 @dataclass(frozen=True)
@@ -53,20 +62,20 @@ class Question:
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "parameters", {name: exact(value) for name, value in parameters.items()})
         object.__setattr__(self, "plans", read_plans(plans))
-        if operator in BASKET_OPERATORS or isinstance(universe, Items):
+        if operator in SET_OPERATORS or isinstance(universe, Items):
             return self._check_set()
         self._check_operator()
         self._check_parameters()
         return None
 
     def _check_set(self) -> None:
-        if self.operator not in BASKET_OPERATORS or not isinstance(self.universe, Items):
+        if self.operator not in SET_OPERATORS or not isinstance(self.universe, Items):
             wrong = "a set of items needs" if isinstance(self.universe, Items) else "only a set of items has"
             raise PolicyUnreadable(
-                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(BASKET_OPERATORS)}.',
+                f'"{self.attribute}" by {self.operator}: {wrong} one of {", ".join(SET_OPERATORS)}.',
                 "Choose another operator, or another attribute.",
             )
-        known = BASKET_OPERATORS[self.operator]
+        known = SET_OPERATORS[self.operator]
         needed = [parameter.name for parameter in known.parameters if not parameter.optional]
         allowed = [parameter.name for parameter in known.parameters if parameter.optional]
         strange = [name for name in self.parameters if name not in (*needed, *allowed)]
@@ -94,13 +103,21 @@ class Question:
                 f'{self.operator} needs numbers; "{self.attribute}" is a category, whose values have no order.',
                 f"Use one of: {', '.join(free)}.",
             )
-        if not 2 <= self.size <= LARGEST_SIZE:
+        most = VALUE_OPERATORS[self.operator].most_values
+        if not 2 <= self.size <= most:
             raise PolicyUnreadable(
-                f'A question needs from 2 to {LARGEST_SIZE:,} possible values; "{self.attribute}" has {self.size:,}.',
-                "Declare more values, or choose another attribute."
-                if self.size < 2
-                else f"Declare {'a coarser grid' if isinstance(self.universe, Moment) else 'bins or a larger step'} for it.",
+                f'A question by {self.operator} needs from 2 to {most:,} possible values; "{self.attribute}" has {self.size:,}.',
+                "Declare more values, or choose another attribute." if self.size < 2 else self._with_fewer(),
             )
+
+    def _with_fewer(self) -> str:
+        """Return what to do about too many values."""
+        if isinstance(self.universe, Numeric):
+            return (
+                f"Declare {'a coarser grid' if isinstance(self.universe, Moment) else 'bins or a larger step'} for it."
+            )
+        fitting = [name for name, known in VALUE_OPERATORS.items() if known.most_values >= self.size]
+        return f"Use {' or '.join(fitting)}." if fitting else "List fewer values."
 
     def _check_parameters(self) -> None:
         known = VALUE_OPERATORS[self.operator].parameters
@@ -130,7 +147,9 @@ class Question:
             if parameter.kind == "probability":
                 raise PolicyUnreadable(f"{name} must be a probability from 0 to 1; it is {say(value)}.")
             if parameter.kind == "count":
-                raise PolicyUnreadable(f"{name} must be a whole number from 0 to {int(most):,}; it is {say(value)}.")
+                raise PolicyUnreadable(
+                    f"{name} must be a whole number from {int(least)} to {int(most):,}; it is {say(value)}."
+                )
             raise PolicyUnreadable(
                 f"{name} must be from {say(least)} to {say(most)}; it is {say(value)}.",
                 "Outside these bounds, a report hides nothing or contains no information.",
@@ -145,11 +164,7 @@ class Question:
     def size(self) -> int:
         """How many different values a person can give: the grid's, its bins', or the categories' (missing where it is
         a value); of a set of items, how many items there are."""
-        if isinstance(self.universe, Numeric):
-            return len(self.universe.bin_starts()) if self.universe.cuts else self.universe.size
-        if isinstance(self.universe, Items):
-            return len(self.universe.vocabulary)
-        return self.universe.size + (getattr(self.universe, "missing", "") == "value")
+        return size_of(self.universe)
 
     @property
     def cuts(self) -> bool:
@@ -176,6 +191,15 @@ class Question:
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""
         return {**texts(self.to_dict()), "universe": texts(self.universe.to_dict())}
+
+
+def size_of(universe: Attribute) -> int:
+    """Return how many different values a question about an attribute has; see `Question.size`."""
+    if isinstance(universe, Numeric):
+        return len(universe.bin_starts()) if universe.cuts else universe.size
+    if isinstance(universe, Items):
+        return len(universe.vocabulary)
+    return universe.size + (getattr(universe, "missing", "") == "value")
 
 
 def operator_for(question: Question) -> Operator:

@@ -88,6 +88,13 @@ _COLLECTED = {
     "baskets": [],
     "gives": {"questions": {"age": "2"}, "in_all": "2", "each_report": "2"},
     "says": "one person loses at most epsilon 2 (age 2), while the true values do not change; a changed value adds its part again",
+    "later_reader": {
+        "local": "2",
+        "reports": 400,
+        "epsilon": 0.5201,
+        "delta": 0.000025,
+        "says": "Each report has a local epsilon of 2; ... A later reader of ledger and results learns at most epsilon 0.521 ...",
+    },
 }
 
 EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {

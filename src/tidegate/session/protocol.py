@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
+    from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
     from tidegate.synthesize.model import Progress
     from tidegate.synthesize.quality import PaidQuality
@@ -110,6 +111,10 @@ class CollectionSurvey(Protocol):
         self, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
     ) -> dict[str, Distribution]:
         """Estimate the distribution of every question in `estimable`."""
+        ...
+
+    def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
+        """Estimate how many people chose each option of a question about a set, each with its interval."""
         ...
 
     def rules(

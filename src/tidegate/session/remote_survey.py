@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
+    from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
 
 BATCH = 10_000  # reports sent at once
@@ -119,6 +120,13 @@ class RemoteSurvey:
             question: self.distribution(question, method=method, confidence=confidence, band=band, atoms=atoms)
             for question in self.estimable
         }
+
+    def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
+        """Estimate how many people chose each option of a question about a set; see `Survey.shares`."""
+        from tidegate.collect.shares import ShareTable  # here: its libraries take long to load
+
+        data = self._client.get(f"{self._path}/shares", question=question, confidence=confidence)
+        return read_response(lambda: ShareTable.from_dict(data))
 
     def rules(
         self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None

@@ -127,7 +127,7 @@ def _attack_exactly(target: Target) -> list[Finding]:
         if isinstance(operator, BasketOperator):
             findings.append(item_patterns(name, question, operator, lifetime[name]))
             findings += [sizes_in_clear(name, operator)] if operator.operator.needs_size else []
-        else:
+        elif not operator.of_sets:
             findings += stated_measures(name, operator, measure(operator))
     return _with_times(findings, started)
 

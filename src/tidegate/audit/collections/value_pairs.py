@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Floats
-from tidegate.operators import BasketOperator, Operator, Report
+from tidegate.operators import BasketOperator, ChoiceOperator, Operator, PrivSet, Report
 from tidegate.operators.basket_plans import SetOperator
 from tidegate.operators.mask import FlipPlans
 from tidegate.policy.attributes import Items, Numeric
@@ -26,6 +26,7 @@ from tidegate.policy.collection import Question, operator_for
 
 MOST_CELLS = 4_000_000  # reports times values up to which all are compared; above it, values are sampled over the range
 SOME = 60  # sampled values
+MOST_SAMPLED = 30_000_000  # reports times sampled values
 MOST_CLASSES = 200  # members of a set up to which its exact probabilities are computed
 LARGEST = 6  # items of a basket up to which pairs of baskets are compared
 
@@ -62,6 +63,8 @@ def value_pairs(question: Question, operator: Operator) -> list[ValuePair]:
     """Return pairs of true answers, the best distinguished first; empty if their reports cannot be enumerated."""
     if isinstance(operator, BasketOperator):
         pairs = list(_baskets(operator))
+    elif isinstance(operator, ChoiceOperator):
+        pairs = [_choices(operator)]
     elif operator.form == "set":
         pairs = _members(operator)
     else:
@@ -99,7 +102,9 @@ def listed_values(operator: Operator) -> list[int]:
     """Return all values, or values spread over the range if reports times values are too many."""
     if operator.report_size * operator.values <= MOST_CELLS:
         return list(range(operator.values))
-    return sorted({*map(int, np.linspace(0, operator.values - 1, SOME)), 1, operator.values - 2})
+    count = max(2, min(SOME, MOST_SAMPLED // operator.report_size))
+    listed = {*map(int, np.linspace(0, operator.values - 1, count))}
+    return sorted(listed | ({1, operator.values - 2} if count == SOME else set()))
 
 
 def channel_table(operator: Operator, values: list[int]) -> Floats:
@@ -158,6 +163,38 @@ def _class(operator: Operator, value: int, first: int, second: int, more: int) -
     if not operator.accepts(report):
         return 0.0
     return float(comb(operator.values - 2, more) * operator.probability(report, value))
+
+
+# Chosen options
+
+
+def _choices(operator: ChoiceOperator) -> ValuePair:
+    """Compare as many options as possible with none."""
+    here, there = range(operator.choose), range(0)
+    if isinstance(operator, PrivSet):
+        return _padded_choices(operator, here, there)
+    codes = range(operator.report_size)
+    chances = [[float(operator.probability_of(z, basket)) for basket in (here, there)] for z in codes]
+    return ValuePair(_bits(here), _bits(there), np.array(chances), _code)
+
+
+def _padded_choices(operator: PrivSet, here: range, there: range) -> ValuePair:
+    """Sets with as many of the choices, of the blanks and of the other options are equally likely under both."""
+    groups = (here, range(operator.items, operator.report_size), range(operator.choose, operator.items))
+    counts = [range(min(len(group), operator.size) + 1) for group in groups]
+    classes = [cls for cls in product(*counts) if sum(cls) == operator.size]
+    chances = []
+    for cls in classes:
+        report = sorted(code for group, count in zip(groups, cls, strict=True) for code in group[:count])
+        ways = prod(comb(len(group), count) for group, count in zip(groups, cls, strict=True))
+        chances.append([float(ways * operator.probability_of(report, basket)) for basket in (here, there)])
+    indexes = {cls: index for index, cls in enumerate(classes)}
+
+    def class_of(report: Report) -> int:
+        members = report if isinstance(report, list) else []
+        return indexes.get(tuple(sum(code in group for code in members) for group in groups), -1)
+
+    return ValuePair(_bits(here), _bits(there), np.array(chances), class_of)
 
 
 # Baskets

@@ -19,7 +19,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -31,6 +31,7 @@ from tidegate.arrays import Floats, Ints
 from tidegate.collect.baskets.bitsets import BitsetFolder
 from tidegate.collect.baskets.mining import Frequent, Lattice, Level, Mined, mine
 from tidegate.collect.baskets.recovery import RandomizedSupports
+from tidegate.collect.baskets.screening import Screening, Verdict, screen
 from tidegate.errors import Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.operators import BasketOperator
@@ -39,9 +40,11 @@ from tidegate.policy import Policy
 from tidegate.policy.collection import Question
 
 LEAST_ERRORS = 3.0
+VERDICT = ("p_value", "established", "low", "high")
 ROW: dict[str, type] = {
     **dict.fromkeys(("items", "given", "then"), list),
-    **dict.fromkeys(("support", "error", "low", "high", "confidence", "confidence_error"), float),
+    **dict.fromkeys(("support", "error", "low", "high", "confidence", "confidence_error", "p_value"), float),
+    "established": bool,
 }
 SURE = 1.959963984540054  # standard errors of a 95% interval
 
@@ -65,6 +68,12 @@ class Rule:
     confidence: float
     confidence_error: float
     bounded: bool  # the error is the largest that any covariance allows
+    verdict: Verdict | None = None  # of the test that the confidence exceeds the minimum
+
+    @property
+    def established(self) -> bool:
+        """Whether the rule is in the list with a false-discovery rate; otherwise it may be chance."""
+        return self.verdict is not None and self.verdict.established
 
     @property
     def shown(self) -> float:
@@ -79,6 +88,7 @@ class Rule:
             "confidence": self.confidence,
             "confidence_error": self.confidence_error,
             "error_is": "at most" if self.bounded else "delta method",
+            **(dict.fromkeys(VERDICT) if self.verdict is None else self.verdict.__dict__),
         }
 
     @classmethod
@@ -92,6 +102,7 @@ class Rule:
             confidence=data["confidence"],
             confidence_error=data["confidence_error"],
             bounded=data["error_is"] == "at most",
+            verdict=None if data.get("p_value") is None else Verdict(*(data[name] for name in VERDICT)),
         )
 
 
@@ -174,6 +185,17 @@ class RuleSet(Rows):
     mined: Mined
     rules: Sequence[Rule]
     cut: Cut | None = None
+    screening: Screening | None = None  # None for sources without covariances, and for JSON of older versions
+
+    @property
+    def established(self) -> list[Rule]:
+        """The rules whose confidence exceeds the minimum at a false-discovery rate of 5%, with intervals."""
+        return [rule for rule in self.rules if rule.established]
+
+    @property
+    def candidates(self) -> list[Rule]:
+        """The other rules: their estimate exceeds the minimum, which may be chance."""
+        return [rule for rule in self.rules if not rule.established]
 
     @property
     def warning(self) -> str | None:
@@ -193,7 +215,10 @@ class RuleSet(Rows):
                 "kind": "rule",
                 **dict.fromkeys(ROW),
                 "items": [*rule["given"], *rule["then"]],
-                **{name: rule[name] for name in ("given", "then", "support", "confidence", "confidence_error")},
+                **{
+                    name: rule[name]
+                    for name in ("given", "then", "support", "confidence", "confidence_error", *VERDICT)
+                },
                 "error": rule["support_error"],
             }
             for rule in content["rules"]
@@ -218,6 +243,7 @@ class RuleSet(Rows):
             "slack": self.mined.slack,
             "levels": [level.to_dict() for level in self.mined.levels],
             "cut": self.cut.to_dict() if self.cut else None,
+            "screening": {**self.screening.to_dict(), "says": str(self.screening)} if self.screening else None,
         }
 
     @classmethod
@@ -228,7 +254,8 @@ class RuleSet(Rows):
         items, cut = tuple(data["items"]), data["cut"]
         codes = {name: code for code, name in enumerate(items)}
         rules = tuple(Rule.from_dict(rule, codes) for rule in data["rules"])
-        return cls(items, mined, rules, Cut.from_dict(cut) if cut else None)
+        screening = Screening.from_dict(data["screening"]) if data.get("screening") else None
+        return cls(items, mined, rules, Cut.from_dict(cut) if cut else None, screening)
 
     def _itemset(self, itemset: Frequent) -> dict[str, Any]:
         if self.cut is None:
@@ -255,8 +282,10 @@ def find(
     cut = _cut(basket_question, sizes)
     with supports(survey, question) as source:
         mined = mine(source, min_support=min_support, slack=slack, largest=largest)
-        found_rules = () if cut else rules(mined, min_confidence=min_confidence, source=source)
-    return RuleSet(basket_question.universe.vocabulary, mined, found_rules, cut)
+        listed = [] if cut else rules(mined, min_confidence=min_confidence, source=source)
+        verdicts, screening = screen(listed, source, min_confidence=min_confidence, largest=largest)
+    tested = [replace(rule, verdict=verdict) for rule, verdict in zip(listed, verdicts, strict=True)]
+    return RuleSet(basket_question.universe.vocabulary, mined, tested, cut, None if cut else screening)
 
 
 def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:

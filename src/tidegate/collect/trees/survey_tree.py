@@ -15,7 +15,7 @@ from tidegate.collect.trees.columns import column_of, picked, picked_channel
 from tidegate.collect.trees.grow import Tree
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.frames import Row, Rows
-from tidegate.operators import Operator
+from tidegate.operators import Operator, Pure
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question, operator_for
 
@@ -175,6 +175,8 @@ def train(
 
     Reports are codes, or rows of packed bits for operators whose reports are sets.
     """
+    for operator in operators.values():
+        _refuse_several(operator)
     channel = label_channel(operators[label])
     names = [name for name in reports if name != label]
     rows = np.column_stack([_codes(reports[name], operators[name]) for name in names]).astype(np.float64)
@@ -182,6 +184,15 @@ def train(
         columns=[column_of(operators[name]) for name in names], label_channel=channel, strategy=strategy
     )
     return classifier.fit(rows, _codes(reports[label], operators[label]))
+
+
+def _refuse_several(operator: Operator) -> None:
+    """Refuse an operator whose report is a code that stands for many values."""
+    if isinstance(operator, Pure) and operator.form == "code" and operator.supports_several:
+        raise Unsupported(
+            f"A tree cannot use reports of {operator.name}: each supports many values.",
+            "Leave the question out, or collect it by another operator.",
+        )
 
 
 def label_channel(operator: Operator) -> Floats:

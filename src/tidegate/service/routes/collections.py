@@ -82,6 +82,7 @@ def collection_state(served: Served, collection: Survey, charts: Charts = False)
         "estimable": survey.estimable,
         "baskets": _baskets(survey),
         **loss,
+        "later_reader": _later_reader(served, survey),
     }
     return with_charts(state, {"counted": counted_chart(_batches(served, survey))}) if charts else state
 
@@ -105,6 +106,20 @@ def estimate_distribution(
     )
     content: Described = estimate.to_dict()
     return with_charts(content, {"distribution": estimate.plot()}) if charts else content
+
+
+@routes.get("/data/{name}/collections/{collection}/shares")
+def estimate_shares(
+    served: Served,
+    collection: Survey,
+    question: Annotated[
+        str, Query(max_length=63, description="The question; optional if only one is about a set.")
+    ] = "",
+    confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+) -> Described:
+    survey = served.survey(collection)
+    request = ("shares", question, confidence)
+    return _estimate(served, survey, request, lambda: survey.shares(question, confidence=confidence))
 
 
 @routes.get("/data/{name}/collections/{collection}/tree")
@@ -141,6 +156,12 @@ def _batches(served: ServedDataset, survey: Any) -> list[tuple[str, int]]:
     return list(_cached(served, survey, ("batches",), survey.batch_sizes))
 
 
+def _later_reader(served: ServedDataset, survey: Any) -> Described | None:
+    """Return the claim that holds for every counted batch: that of the smallest. It contains the local epsilon."""
+    claim = _cached(served, survey, ("later reader",), survey.weakest_reader)
+    return None if claim is None else dict(claim.to_dict())
+
+
 def _estimate(served: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
     return dict(_cached(served, survey, request, lambda: compute().to_dict()))
 
@@ -152,8 +173,8 @@ def _cached(served: ServedDataset, survey: Any, request: tuple[Any, ...], comput
 
 
 def _baskets(survey: Any) -> list[str]:
-    """Return the questions about sets of items, which have rules but no distribution."""
-    return [name for name in survey.collection.questions if name not in survey.estimable]
+    """Return the questions about baskets, which have rules and shares of single items but no distribution."""
+    return list(survey.baskets)
 
 
 def _submit(served: ServedDataset, collection: str, body: bytes) -> SubmittedReports:

@@ -30,6 +30,17 @@ export function below(bound, source) {
   }
 }
 
+/** The same for a bound of any size; bound and result are BigInts. */
+export function belowBig(bound, source) {
+  let [size, reach] = [0, 1n];
+  while (reach < bound) [size, reach] = [size + 1, reach * 256n];
+  const last = reach - (reach % bound);
+  for (;;) {
+    const number = source.take(size).reduce((total, byte) => total * 256n + BigInt(byte), 0n);
+    if (number < last) return number % bound;
+  }
+}
+
 /** A coin of probability exactly heads / 2**48. */
 export function coin(heads, source) {
   return drawWhole(source) < heads;

@@ -229,7 +229,8 @@ export class Client {
   }
 
   #computedLoss(name, { universe, parameters }) {
-    return universe.kind === "items" ? roundedLoss(this.operators.get(name).lifetimeGamma()) : (parameters.epsilon ?? null);
+    const operator = this.operators.get(name);
+    return operator.basket ? roundedLoss(operator.lifetimeGamma()) : (parameters.epsilon ?? null);
   }
 
   /** Return the questions, with their codes, whose true value was not sent to this holder yet. */

@@ -12,15 +12,17 @@ export function readAloud(question, operator, report) {
 
 /** The report as text; a noisy number can be outside the attribute's bounds. */
 export function sentWords(question, operator, report) {
+  if (operator.choices) return operator.sentWords(report, question.universe.vocabulary);
   if (Array.isArray(report)) return report.map((code) => wordsOf(question, code)).join(" and ") || "an empty list";
   return wordsOf(question, report - Math.floor((operator.reportSize - operator.values) / 2));
 }
 
 /** What a holder concludes who considered every value equally likely before. */
 export function concluded(question, operator, report) {
+  if (operator.choices) return operator.concluded();
   if (operator.basket) return ofItems(operator);
-  const weights = operator.weights(report);
-  return operator.ordered ? ofNumber(question, weights) : ofCategory(question, weights);
+  if (operator.ordered) return ofNumber(question, operator.weights(report));
+  return ofCategory(question, operator.values, operator.likeliest?.(report) ?? likeliest(operator.weights(report)));
 }
 
 function ofNumber(question, weights) {
@@ -33,13 +35,16 @@ function ofNumber(question, weights) {
   return `From it the holder can conclude that your "${question.attribute}" is ${between}${words} with 95% certainty.`;
 }
 
-function ofCategory(question, weights) {
+function likeliest(weights) {
   const most = weights.reduce((high, weight) => (weight > high ? weight : high));
   const all = weights.reduce((total, weight) => total + weight, 0n);
   const ties = weights.filter((weight) => weight === most).length;
-  const which = ties === 1 ? wordsOf(question, weights.indexOf(most)) : `any one of the ${commas(ties)} likeliest values`;
-  const [chance, guess] = [say(new Fraction(most, all), 2), say(new Fraction(1n, weights.length), 2)];
-  const right = `is right with probability ${chance} (before: ${guess})`;
+  return { best: weights.indexOf(most), ties, chance: new Fraction(most, all) };
+}
+
+function ofCategory(question, values, { best, ties, chance }) {
+  const which = ties === 1 ? wordsOf(question, best) : `any one of the ${commas(ties)} likeliest values`;
+  const right = `is right with probability ${say(chance, 2)} (before: ${say(new Fraction(1n, values), 2)})`;
   return `From it the holder can guess that your "${question.attribute}" is ${which}, and ${right}.`;
 }
 

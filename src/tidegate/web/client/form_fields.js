@@ -10,6 +10,8 @@ import { element, sentence } from "./elements.js";
 import { commas, say } from "./text.js";
 
 const FEW = 8; // values shown as radio buttons; more are shown as a list
+const LONG = 2_000; // values up to which a list is shown; one of more is typed
+const SHOWN = 50; // listed values that are suggested while one types
 const MANY = 12; // items above which a search field is shown
 const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers send text to a server
 
@@ -73,7 +75,26 @@ function ranges(question) {
 function category(id, name, { universe }) {
   const options = universe.values.map((value) => [word(value, universe), value]);
   if (universe.missing === "value") options.push(["no answer", null]);
-  return options.length <= FEW ? sideBySide(id, name, options) : fromList(id, name, options);
+  if (options.length <= FEW) return sideBySide(id, name, options);
+  return options.length <= LONG ? fromList(id, name, options) : typed(id, name, options);
+}
+
+/** A value of a long list, typed as it is listed; those that contain the typed text are suggested. */
+function typed(id, name, options) {
+  const codes = new Map(options.map(([says, value]) => [says, value]));
+  const suggested = element("datalist", { id: `${id}-suggested` });
+  const described = `${id}-hint ${id}-problem`;
+  const input = element("input", { id, type: "text", list: suggested.id, "aria-describedby": described, ...PRIVATE });
+  input.addEventListener("input", () => {
+    const matches = [];
+    const part = input.value.trim();
+    if (part) for (const [says] of options) if (says.includes(part) && matches.push(says) === SHOWN) break;
+    suggested.replaceChildren(...matches.map((says) => element("option", { value: says })));
+  });
+  const hint = `One of ${commas(options.length)} listed values. Type it exactly as it is listed.`;
+  const { inner, first } = labeled(id, name, input, hint);
+  inner.append(suggested);
+  return { inner, read: () => codes.get(input.value.trim()), first };
 }
 
 function sideBySide(id, name, options) {
@@ -100,7 +121,7 @@ function fromList(id, name, options) {
   return { inner, read, first: () => select };
 }
 
-function items(id, name, { universe }) {
+function items(id, name, { universe, parameters }) {
   const { inputs, choices } = boxes(id, universe.vocabulary, { type: "checkbox" });
   const count = element("p", { class: "hint" }, "No items selected. This is a valid answer.");
   const chosen = () => universe.vocabulary.filter((_, place) => inputs[place].checked);
@@ -109,7 +130,8 @@ function items(id, name, { universe }) {
     count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} items selected.`;
   });
   const search = inputs.length > MANY ? [searchOf(name, universe.vocabulary, choices)] : [];
-  const parts = [element("legend", {}, name), ...search, list, count];
+  const limit = parameters.choose ? [sentence(`Choose at most ${commas(parameters.choose.floor())}.`, "hint")] : [];
+  const parts = [element("legend", {}, name), ...limit, ...search, list, count];
   const inner = element("fieldset", { "aria-describedby": `${id}-problem` }, ...parts);
   return { inner, read: chosen, first: () => inputs[0] };
 }

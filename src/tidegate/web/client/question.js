@@ -14,14 +14,17 @@ const SINGLE = {
   "randomized-response": { one: ["epsilon"], fresh: true },
   unary: { one: ["epsilon"], fresh: true },
   subset: { one: ["epsilon"] },
+  "projective-geometry": { one: ["epsilon"], most: 2 ** 20 },
 };
 const SETS = {
   "select-a-size": { needed: [], allowed: ["fixed"], plans: true },
   "cut-and-paste": { needed: ["cutoff", "rho", "largest"], allowed: ["fixed"] },
   mask: { needed: ["keep"], allowed: ["insert", "largest"] },
+  privset: { needed: ["epsilon", "choose"], allowed: [] },
+  "one-option": { needed: ["epsilon"], allowed: [] },
 };
 const CHANCES = ["keep", "insert", "rho"];
-const WHOLES = ["cutoff", "largest", "fixed"];
+const WHOLES = ["cutoff", "largest", "fixed", "choose"];
 const PARAMETERS = ["epsilon", "privacy", "half_width", "sigma", "each", ...CHANCES, ...WHOLES];
 const LARGEST_EPSILON = 20n;
 const LARGEST_SIZE = 65_536;
@@ -56,9 +59,10 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
   if (known.ordered && !universe.numeric) {
     throw new Refused(`${operator} needs numbers; "${attribute}" is a category, whose values have no order.`);
   }
-  if (size < 2 || size > LARGEST_SIZE) {
-    const most = commas(LARGEST_SIZE);
-    throw new Refused(`A question needs from 2 to ${most} possible values; "${attribute}" has ${commas(size)}.`);
+  const most = known.most ?? LARGEST_SIZE;
+  if (size < 2 || size > most) {
+    const needs = `needs from 2 to ${commas(most)} possible values`;
+    throw new Refused(`A question by ${operator} ${needs}; "${attribute}" has ${commas(size)}.`);
   }
   const strange = Object.keys(parameters).find((name) => !known.one.includes(name) && !(known.fresh && name === "each"));
   if (strange || plans.length) throw new Refused(`${operator} ${strange ? `has no parameter ${strange}` : "does not accept plans"}.`);
@@ -100,10 +104,11 @@ function checkSetNumber(operator, name, value, items) {
   if (CHANCES.includes(name) && !isChance(value)) {
     throw new Refused(`${name} of ${operator} must be a probability from 0 to 1; it is ${say(value)}.`);
   }
-  const most = Math.min(items, LARGEST_BASKET);
-  if (WHOLES.includes(name) && !(value.whole && value.n >= 0n && value.compare(most) <= 0)) {
-    throw new Refused(`${name} of ${operator} must be a whole number from 0 to ${commas(most)}; it is ${say(value)}.`);
+  const [least, most] = [name === "choose" ? 1 : 0, Math.min(items, LARGEST_BASKET)];
+  if (WHOLES.includes(name) && !(value.whole && value.compare(least) >= 0 && value.compare(most) <= 0)) {
+    throw new Refused(`${name} of ${operator} must be a whole number from ${least} to ${commas(most)}; it is ${say(value)}.`);
   }
+  if (name === "epsilon") checkParameter(operator, name, value, items, null);
 }
 
 function checkSizes({ largest, fixed }, plans, items) {

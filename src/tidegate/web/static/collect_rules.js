@@ -40,12 +40,16 @@ async function find(page) {
   if (value) show(value);
 }
 
+/** Established rules have an interval that allows for their selection; the others may be chance. */
+const interval = (rule) => (rule.established ? `${percent(rule.low)} to ${percent(rule.high)}` : band(rule.confidence, rule.confidence_error));
+
 function show(result) {
-  const [best] = result.rules;
+  const best = result.rules.find((rule) => rule.established), says = result.screening ? ` ${result.screening.says}.` : "";
   const plural = (list, word) => `${list.length.toLocaleString("en")} ${word}${list.length === 1 ? "" : "s"}`;
-  const first = best ? ` The most reliable rule: baskets with ${best.given.join(" and ")} also contain ${best.then.join(" and ")} in ${percent(Math.min(1, best.confidence))} of cases (${band(best.confidence, best.confidence_error)}).` : "";
-  at("rules-say").textContent = `${plural(result.itemsets, "itemset")} in at least ${percent(result.min_support)} of ${result.reports.toLocaleString("en")} baskets, and ${plural(result.rules, "rule")}.${first} ${result.warning ?? ""} ${result.stopped ?? ""}`.trim();
-  const shown = result.rules.slice(0, SHOWN), sets = [...result.itemsets].sort((a, b) => b.items.length - a.items.length || b.support - a.support).slice(0, SHOWN);
-  fill(at("rules"), shown.length ? ["baskets with", "also contain", "confidence", "95% interval", "support"] : [], shown.map((rule) => [rule.given.join(", "), rule.then.join(", "), percent(Math.min(1, rule.confidence)), band(rule.confidence, rule.confidence_error), percent(rule.support)]));
+  const first = best ? ` An established rule: baskets with ${best.given.join(" and ")} also contain ${best.then.join(" and ")} in ${percent(Math.min(1, best.confidence))} of cases (${interval(best)}).` : "";
+  at("rules-say").textContent = `${plural(result.itemsets, "itemset")} in at least ${percent(result.min_support)} of ${result.reports.toLocaleString("en")} baskets, and ${plural(result.rules, "rule")}.${says}${first} ${result.warning ?? ""} ${result.stopped ?? ""}`.trim();
+  const ordered = [...result.rules].sort((a, b) => Number(b.established) - Number(a.established));
+  const shown = ordered.slice(0, SHOWN), sets = [...result.itemsets].sort((a, b) => b.items.length - a.items.length || b.support - a.support).slice(0, SHOWN);
+  fill(at("rules"), shown.length ? ["baskets with", "also contain", "confidence", "interval", "support", "list"] : [], shown.map((rule) => [rule.given.join(", "), rule.then.join(", "), percent(Math.min(1, rule.confidence)), interval(rule), percent(rule.support), rule.established ? "established" : "may be chance"]));
   fill(at("itemsets"), sets.length ? ["items", "support", "95% interval"] : [], sets.map((itemset) => [itemset.items.join(", "), ...shares(itemset)]));
 }

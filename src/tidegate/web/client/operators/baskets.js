@@ -85,7 +85,7 @@ function toSize(basket, size, items, source) {
 }
 
 /** `many` of the items, uniformly chosen, in front: place i changes with place i + below(left), for i = 0, 1, ... */
-function firstOfShuffled(list, many, source) {
+export function firstOfShuffled(list, many, source) {
   const held = [...list];
   for (let place = 0; place < many; place++) {
     const other = place + below(held.length - place, source);

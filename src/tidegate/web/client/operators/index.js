@@ -5,13 +5,18 @@
  *   sample(code, source)             the permanent answer to a value: a code, or a list of codes
  *   repeated(answer, source)         a fresh report of it if there is a second layer; else the same
  *   weights(report)                  integers (BigInt) proportional to P(report | value), value by value
+ *   likeliest(report)                optional: the first of the likeliest values, how many there are, and their probability
  *   lifetimeGamma()                  the largest ratio of those over all reports of one value; null if unlimited
+ *   sentWords(report, words)         of chosen options: the report as text; `words` has the name of each option
+ *   concluded()                      of chosen options: what the holder can conclude, as a sentence
  *   recipe()                         the integers of its draws, over 2**48
  */
 
 import { cutAndPaste, mask, selectASize } from "./baskets.js";
+import { oneOption, privset } from "./choices.js";
 import { gaussianNoise } from "./gaussian.js";
 import { laplaceNoise } from "./laplace.js";
+import { projectiveGeometry } from "./projective_geometry.js";
 import { randomizedResponse } from "./response.js";
 import { squareWave } from "./square_wave.js";
 import { subset } from "./subset.js";
@@ -26,9 +31,12 @@ const OPERATORS = {
   "randomized-response": randomizedResponse,
   unary,
   subset,
+  "projective-geometry": projectiveGeometry,
   "select-a-size": selectASize,
   "cut-and-paste": cutAndPaste,
   mask,
+  privset,
+  "one-option": oneOption,
 };
 
 /** Create the operator of a question, with the integers that follow from its parameters. */
