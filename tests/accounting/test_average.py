@@ -124,6 +124,7 @@ def universes(first: int, count: int) -> Iterator[tuple[float, float, Fraction]]
             yield slow.best_success(channel, masses), z, q
 
 
+@pytest.mark.long  # test_bound_is_rounded_up_and_hardly_above_the_exact_one is exact
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))])
 def test_no_guesser_exceeds_its_bound_in_random_universes(part: int) -> None:
     gaps = []

@@ -45,6 +45,7 @@ QUERIES = [
 queries = st.lists(st.sampled_from(QUERIES), min_size=1, max_size=3)
 
 
+@pytest.mark.long  # service/test_answers.py compares a quote with its charge
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(query=queries, epsilon=st.fractions("1/1000", 3))
 def test_preview_equals_the_charge_exactly(open_session: OpenSession, query: list[Query], epsilon) -> None:
@@ -291,6 +292,7 @@ def test_new_edition_is_answered_again_from_the_same_account(open_session: OpenS
         assert "edition: none -> 2026-12" in str([entry.body for entry in session.ledger.entries()])
 
 
+@pytest.mark.long  # ledger/test_concurrency.py shares a session between threads
 def test_sessions_answer_several_threads_at_once(open_session: Callable[..., Session]) -> None:
     """The rehearsal on no rows and the real query share one connection, which takes one query at a time."""
     with open_session(epsilon="100") as session, ThreadPoolExecutor(8) as threads:

@@ -347,6 +347,7 @@ def test_half_the_noise_is_detected_by_a_count(name: str) -> None:
     assert finding.broken
 
 
+@pytest.mark.long  # test_informed_adversary.py detects half the noise
 @pytest.mark.parametrize("policy", [people(), ages(99)], ids=["values", "99 values"])
 def test_half_the_noise_is_detected_by_histograms_against_rho(policy: Policy) -> None:
     half = less_noise(Fraction(1, 2))

@@ -113,6 +113,7 @@ def test_events_on_the_neighbor_count_unless_excluded() -> None:
     assert best_event(here, there, alpha=ALPHA, both=False)[0] < 0.8  # all are zero here, half of them there
 
 
+@pytest.mark.long
 def test_choosing_among_many_uninformative_events_proves_nothing() -> None:
     """Two hundred columns of the same distribution: with one half for both, the best of them would be far above."""
     random = np.random.default_rng([SEED, 2])

@@ -132,6 +132,7 @@ def test_correct_answers_are_not_accused(situation: Situation) -> None:
     )
 
 
+@pytest.mark.long
 def test_claim_comes_close_to_the_promise() -> None:
     """A finding that holds must say something: of a limit of 0.4 the adversary proves more than 0.3."""
     (situation,) = situations(people())

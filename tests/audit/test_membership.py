@@ -224,7 +224,6 @@ def test_protected_columns_are_attacked_first() -> None:
 # Planted faults are detected
 
 
-@pytest.mark.long  # test_a_margin_without_noise_is_refuted_by_diary_table_and_guess refutes another
 @pytest.mark.claim
 def test_a_forest_with_half_the_noise_is_refuted_by_its_diary() -> None:
     (finding,) = attack_diaries(towns(HalvedNoise()), alpha=ALPHA, seconds=LONG, most=1_000)
@@ -232,6 +231,7 @@ def test_a_forest_with_half_the_noise_is_refuted_by_its_diary() -> None:
     assert 1 < (finding.bound or 0) <= 2
 
 
+@pytest.mark.long  # test_a_forest_with_half_the_noise_is_refuted_by_its_diary is cheaper
 @pytest.mark.claim
 def test_a_margin_without_noise_is_refuted_by_diary_table_and_guess() -> None:
     at = towns(NoNoise())

@@ -40,6 +40,7 @@ def test_json_contains_the_whole_report_and_nothing_is_charged(run: Run, demo: P
     assert json.loads(run("ledger", "show", demo / "people.toml", "--json")[1]) == before
 
 
+@pytest.mark.long
 def test_paid_numbers_are_charged_once(run: Run, demo: Path, synthetic: Path) -> None:
     command = ("quality", demo / "people.toml", synthetic, "--epsilon", "0.1", "--json")
     first, again = (json.loads(run(*command)[1]) for _ in range(2))

@@ -100,6 +100,7 @@ def test_output_folder_must_be_named_and_empty(run: Run, demo: Path, tmp_path: P
     assert as_json(run("ledger", "verify", policy, "--json")) == before
 
 
+@pytest.mark.long  # synthesize/test_links.py writes them
 def test_linked_tables_are_written_by_name(run: Run, tmp_path: Path) -> None:
     relation = '"visits.patient_id" = "patients.patient_id"\n'
     text = POLICY.replace(relation, f'{relation}"admissions.patient_id" = "patients.patient_id"\n')

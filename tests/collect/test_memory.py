@@ -97,6 +97,7 @@ def test_concurrent_processes_without_a_lock_give_different_answers(
     assert any(report["answers"] != reports[0]["answers"] for report in reports)
 
 
+@pytest.mark.long  # test_concurrent_processes_give_one_answer keeps the processes
 def test_fresh_reports_of_concurrent_processes_are_all_counted(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
     reports = at_once(processes, LAYERS, {"town": "town 7"}, tmp_path / "one.json")
     assert len({report["id"] for report in reports}) == TOGETHER

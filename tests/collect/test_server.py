@@ -339,6 +339,7 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             "source_states",
             "totals",
             "known_sources",
+            "selection",
         ):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))

@@ -254,6 +254,7 @@ def test_policy_states_where_reports_are_stored(tmp_path: Path) -> None:
         assert Path(beside.files()[0]).is_relative_to(tmp_path / "q.ledger.reports")
 
 
+@pytest.mark.long  # starts a process; test_extras.py tests imports
 def test_reports_are_accepted_without_the_libraries_of_the_estimate(tmp_path: Path) -> None:
     """In a process of its own: opening and submitting load no scipy and no numba."""
     program = (

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-import io
 import subprocess
-import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from tidegate.cli import main
+from support.shortcuts import run_in_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -45,11 +40,6 @@ def run_command(code: str, folder: Path, *options: str, status: int = 0) -> str:
         check=True,
     )
     assert listed.stderr == ""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["tidegate", *listed.stdout.split("\0")[:-1]])
-        with pytest.raises(SystemExit) as left:
-            main()
-    assert (left.value.code or 0) == status, out.getvalue() + err.getvalue()
-    return out.getvalue()
+    code, out, err = run_in_folder(folder, *listed.stdout.split("\0")[:-1])
+    assert code == status, out + err
+    return out

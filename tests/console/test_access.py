@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import pytest
 from support.console_service import Console
 from typer.testing import CliRunner
 
@@ -55,6 +56,7 @@ def test_token_is_shown_once_and_its_link_signs_in(
     assert "/console/sign-in" in other.url
 
 
+@pytest.mark.long  # test_ledger.py has the same test
 def test_stored_script_in_a_name_is_only_a_name(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, "/console/access")
     create_token(tab, name=SCRIPT)

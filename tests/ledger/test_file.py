@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,9 @@ from typing import Any
 import pytest
 from ledger.charges import charge, open_ledger, verify_clean
 from support.people import people_policy
+from support.shortcuts import run_in_folder as run
 
 from tidegate.accounting import Amount
-from tidegate.cli import main
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger, file, verify_export
 from tidegate.ledger.backup import backup
@@ -62,17 +60,6 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "people.toml").write_text(TOML)
     (tmp_path / "people.csv").write_text("sex\nf\nm\nf\nm\n")
     return tmp_path
-
-
-def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run a command in this process, in a folder; return the exit code, the output, and the error output."""
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["tidegate", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-    return int(left.value.code or 0), out.getvalue(), err.getvalue()
 
 
 def ask(folder: Path, epsilon: str = "0.1") -> tuple[int, dict[str, Any], str]:
@@ -185,6 +172,7 @@ def test_copy_of_the_main_file_of_a_ledger_in_use_is_refused(in_use: Path) -> No
     assert "tidegate ledger backup" in err
 
 
+@pytest.mark.long  # test_copy_after_a_kill_needs_its_log_and_the_ledger_works is similar
 def test_copy_with_its_log_contains_every_charge(in_use: Path) -> None:
     for end in ("", "-wal"):
         shutil.copy(f"{in_use}{end}", f"{in_use.with_name('copy.ledger')}{end}")

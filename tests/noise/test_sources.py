@@ -43,6 +43,7 @@ def modules(*, in_noise: bool) -> list[Path]:
 ELSEWHERE = {
     "operators/exact_draws.py": "the client's secure bits: noise/ needs numpy, a small device has none",
     "ledger/release_book.py": "salts of hashed keys, and nonces",
+    "ledger/selection_book.py": "the nonce that hides the private list of groups in its entry",
     "ledger/chain.py": "secrets of a ledger, from the operating system",
     "ledger/file.py": "names of temporary files",
     "ledger/backup.py": "names of temporary files",

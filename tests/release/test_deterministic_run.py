@@ -231,6 +231,7 @@ def test_all_tests_must_hold_and_withdrawn_requests_are_never_released() -> None
     assert desk.counts == [[2, 0], [0, 1]]
 
 
+@pytest.mark.long  # test_gate.py compares every decision with the literal rescan
 def test_queue_contains_no_admissible_request() -> None:
     desk = controller("MIS|alpha=0.2|order=2", ReferenceController)
     for x, y in islice(requests(), 300):

@@ -89,6 +89,7 @@ def test_disjoint_tables_have_maximum_distance() -> None:
     assert pmse_greedy(np.zeros((40, 2)), np.ones((120, 2))) == pytest.approx(0.75 * 0.25)
 
 
+@pytest.mark.long
 def test_cached_kernel_still_grows_trees() -> None:
     """A recursive kernel could not be loaded from the cache."""
     assert pmse_greedy(np.zeros((50, 2)), np.ones((50, 2))) == 0.25  # compiled here, or loaded already

@@ -60,6 +60,7 @@ def test_serve_reports_missing_tokens(
     assert unsaid not in arguments.output
 
 
+@pytest.mark.long  # starts a process; test_access.py tests cookies
 def test_public_url_limits_the_cookie_to_https(folder: Path) -> None:
     policy = str(folder / "people.toml")
     token = command("token", "make", policy, "--role", "owner", "--name", "olga")

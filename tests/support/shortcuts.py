@@ -1,4 +1,4 @@
-"""What every test shares: one-time work (migrations of a new ledger, certificates of a client) and a fixed randomness.
+"""What every test shares: one-time work (migrations of a new ledger, certificates of a client), commands, a fixed randomness.
 
 The tests of the ledger itself (`tests/ledger`) and all child processes run the migrations each time.
 """
@@ -6,16 +6,22 @@ The tests of the ledger itself (`tests/ledger`) and all child processes run the 
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
+import logging
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import httpx._transports.default as transports
 import numpy as np
 import pytest
 
+from tidegate.cli import main
 from tidegate.ledger import store
 from tidegate.noise import SecureBits
 from tidegate.operators.exact_draws import SystemBytes
@@ -68,6 +74,26 @@ def shared_certificates() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transports, "create_ssl_context", cache(transports.create_ssl_context))
         yield
+
+
+def run_in_folder(folder: Path, *words: str) -> tuple[int, str, str]:
+    """Run a command in this process; return the exit code, the output, and the error output.
+
+    A process of its own would take 2 s of CPU to start. Loggers are left as they were, for tests that read logs.
+    """
+    from tidegate.cli.output import NOTICED
+
+    logs = {log: (log.level, log.propagate) for log in map(logging.getLogger, NOTICED)}
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["tidegate", *words])
+        with pytest.raises(SystemExit) as left:
+            main()
+    for log, (level, propagate) in logs.items():
+        log.setLevel(level)
+        log.propagate = propagate
+    return int(left.value.code or 0), out.getvalue(), err.getvalue()
 
 
 @pytest.fixture(autouse=True)

@@ -162,6 +162,7 @@ def test_unrelated_tables_are_refused(tmp_path: Path) -> None:
         replace(people_policy(), synthesis=Shapes(linked={"visits": Linked(("sex",))}))
 
 
+@pytest.mark.long  # tables/test_linked.py compares the engines
 def test_postgres_and_sqlite_count_events_like_duckdb(clinic: Policy, postgres_server: Any) -> None:
     url, rows = create_database(postgres_server, f"t{uuid.uuid4().hex[:12]}"), tables_of(persons(1))
     sqlite = ibis.sqlite.connect()

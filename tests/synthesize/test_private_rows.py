@@ -282,6 +282,7 @@ def test_counts_of_persons_are_bounded_before_gaps_are_computed(on_engine: Open)
     assert inside.margin(town).sum() == table.size < ROWS
 
 
+@pytest.mark.long  # test_links.py and test_run.py replace rows and persons
 def test_one_row_moves_the_counts_of_a_gap_by_one_row() -> None:
     """A gap is a function of its row: removing a row removes at most one from one cell."""
     columns = columns_of(policy())

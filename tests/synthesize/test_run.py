@@ -537,6 +537,7 @@ def test_too_small_epsilon_is_refused_and_nothing_charged(tmp_path: Path) -> Non
         assert not spent(session)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [Margins(), DEFAULT], ids=["margins", "forest"])
 def test_paid_tables_are_made_for_any_noisy_number_of_rows(tmp_path: Path, model: Any) -> None:
     """With an epsilon of 0.02 for 4 rows the noise is some thousands of rows. The probability that none of 20 tables has the

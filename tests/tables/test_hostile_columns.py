@@ -29,6 +29,7 @@ def test_duckdb_columns_keep_the_contract(column: HostileColumn, neighbors: int)
     check_hostile_columns([column], in_duckdb, name="DuckDB", neighbors=neighbors).refuse()
 
 
+@pytest.mark.one_in(2)  # all kinds of columns are tested in every run on DuckDB
 @NEIGHBORS
 @pytest.mark.parametrize("column", in_every_run(SQLITE, types=True), ids=titles)
 def test_sqlite_columns_keep_the_contract(column: HostileColumn, neighbors: int) -> None:
@@ -42,6 +43,7 @@ def in_postgres(postgres_server: Any) -> Iterator[InPostgres]:
     loader.connection.disconnect()
 
 
+@pytest.mark.one_in(2)
 @NEIGHBORS
 @pytest.mark.parametrize("column", in_every_run(POSTGRES, types=True), ids=titles)
 def test_postgres_columns_keep_the_contract(column: HostileColumn, in_postgres: InPostgres, neighbors: int) -> None:

@@ -491,6 +491,7 @@ def test_report_forgotten_in_another_tab_is_not_sent(page: Page, service: FormSe
     assert posted_bodies(requests) == []
 
 
+@pytest.mark.long  # test_preview_equals_the_sent_report_and_the_python_description is cheaper
 def test_two_layers_send_the_report_that_was_shown(page: Page, service: FormService) -> None:
     requests = watch_requests(page)
     town = Question("town", TOWNS, "randomized-response", epsilon=4, each=1)

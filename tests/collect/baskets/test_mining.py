@@ -27,6 +27,7 @@ def true_source(baskets: list[set[int]]) -> TrueSupports:
     return TrueSupports(Baskets.of([sorted(basket) for basket in baskets]))
 
 
+@pytest.mark.long
 @given(BASKETS, SHARES)
 @settings(max_examples=80)
 def test_mining_true_baskets_equals_the_reference(baskets: list[set[int]], least: Fraction) -> None:

@@ -54,6 +54,7 @@ def test_lost_associations_are_detected_even_if_every_column_agrees() -> None:
     )  # a tree over all rows has no first split: hence nine tenths of the rows
 
 
+@pytest.mark.long
 def test_ratio_is_one_for_a_bootstrap_and_two_for_a_fresh_sample() -> None:
     """A bootstrap differs from the original by its own sampling error, a fresh sample also by the original's: twice the
     variance, hence twice the pMSE of a CART, which is scored on its own rows. Boosted trees are scored on other rows and
