@@ -5,7 +5,8 @@
 Ours draw exact whole-number distributions from ChaCha20. Numbers: 100 values, comparison NumPy's float noise, which is neither
 exact nor secure. Categories: 64 and 512 of them, epsilon 1, comparison pure-ldp and multi-freq-ldpy, which take their turns in
 environments of their own, at fewer reports (scale_runs up); what their reports show is compare_categories with our probabilities first,
-so that the loss is the same. Counting: codes of one byte and of two, comparison reading and copying the same memory.
+so that the loss is the same. Long lists: 10,000 categories and a million at epsilon 2, with the bytes of a report; the comparison at
+10,000 is unary encoding, local hashing and RAPPOR of pure-ldp at the same epsilon. Counting: codes of one byte and of two, comparison reading and copying the same memory.
 All of it on one core; rates are by its seconds (`cpu`), since other work may share it.
 """
 
@@ -29,6 +30,7 @@ from tidegate.operators import (
     GaussianNoise,
     LaplaceNoise,
     Operator,
+    ProjectiveGeometry,
     Pure,
     RandomizedResponse,
     SquareWave,
@@ -36,6 +38,7 @@ from tidegate.operators import (
     Unary,
     UniformNoise,
 )
+from tidegate.operators.exact_draws import SystemBytes
 
 RANDOMIZING = "How count values are measure_numbers in a second, on one core?"
 COUNTING = "How count reports are measure_counting in a second, on one core, and how near is that to reading them?"
@@ -54,6 +57,8 @@ SHOWN = {
     "subset": 10_000,
 }  # reports by which a peer shows its probabilities
 ROUNDING = 0.01  # a set of 138 where ours has 137
+LISTS = {10_000: 200, 1_000_000: 0}  # categories of a long list, and reports of a peer
+LISTED_EPSILON, DRAWN, COUNTED = Fraction(2), 20_000, 1_000_000
 STANDARD_ERRORS = 6  # standard errors, from above: tolerance alone is further off once in 500 million times
 Task = Callable[[], Any]
 
@@ -66,6 +71,8 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         yield measure_numbers(number, count)
     for categories in CATEGORIES:
         yield from compare_categories(categories, 16 * count // categories)
+    for categories, peer_reports in LISTS.items():
+        yield from measure_list(categories, peer_reports)
     for operator, kind in (
         (SquareWave(100, epsilon=EPSILON), np.uint8),
         (SquareWave(1000, epsilon=EPSILON), np.uint16),
@@ -155,6 +162,50 @@ def cpu_seconds(runs: list[Run]) -> float:
 def scale_runs(runs: list[Run], by: float) -> list[Run]:
     """As if a peer had reports as count reports as we."""
     return [Run(by * run.clock, by * run.cpu) for run in runs]
+
+
+# ---- long lists
+
+
+def measure_list(categories: int, peer_reports: int) -> Iterator[dict[str, Any]]:
+    """Drawing one by one on a client, and decoding a million reports; of a peer, the same for its few reports."""
+    operator, source = ProjectiveGeometry(categories, epsilon=LISTED_EPSILON), SystemBytes()
+    codes = random_codes(categories, DRAWN).tolist()
+    counts = np.random.default_rng(SEED).multinomial(COUNTED, operator.column(0))
+    missing: dict[str, str] = {}
+    with ExitStack() as stack:
+        peers = []
+        try:
+            if peer_reports:
+                peers.append(Peer("pureldp", categories, float(LISTED_EPSILON), peer_reports, topic="lists"))
+                stack.callback(peers[-1].close)
+        except PeerUnavailable as problem:
+            missing["pureldp"] = str(problem)
+        drawing: dict[str, Task] = {"tidegate": lambda: [operator.sample(code, source) for code in codes]}
+        decoding: dict[str, Task] = {"tidegate": lambda: operator.supports(counts)}
+        for peer in peers:
+            tasks = {f"{peer.name} {task}": partial(peer.run_task, task) for task in peer.tasks}
+            drawing.update({label: task for label, task in tasks.items() if "decoding" not in label})
+            decoding.update({label: task for label, task in tasks.items() if "decoding" in label})
+        for what, tasks, own in (("drawn", drawing, DRAWN), ("decoded", decoding, COUNTED)):
+            runs = take_turns(tasks)
+            for peer in peers:
+                for label in tasks.keys() - {"tidegate"}:
+                    own_runs = peer.runs[label.removeprefix(f"{peer.name} ")][-RUNS:]
+                    runs[label] = scale_runs(own_runs, own / peer_reports)
+            rates = {label: own / cpu_seconds(task_runs) for label, task_runs in runs.items()}
+            sizes = {"tidegate": -(-(operator.report_size - 1).bit_length() // 8)}
+            sizes |= {f"{peer.name} {task}": size for peer in peers for task, size in peer.about["bytes"].items()}
+            each = "; ".join(f"{label} {rate:,.0f} a second" for label, rate in rates.items())
+            more = {
+                "reports_a_second": rates,
+                "bytes_per_report": sizes,
+                "missing": missing,
+                "peer_reports": peer_reports,
+            }
+            summary = f"{each}; bytes of a report: {', '.join(f'{label} {size:,}' for label, size in sizes.items())}"
+            case = f"{operator.name}, {categories:,} categories, epsilon {LISTED_EPSILON}, {what}"
+            yield report_rate(RANDOMIZING, case, own, runs, found=summary, **more)
 
 
 # ---- counting

@@ -203,3 +203,17 @@ def test_refused_options_of_choices_are_explained(case: str, run: Run) -> None:
     code, _, error = run("risk", *words)
     assert code == 2
     assert problem in error
+
+
+def test_advice_for_several_questions(run: Run) -> None:
+    words = ("risk", "advise", "--values", 4, "--categories", "--clients", 2000, "--epsilon", 2)
+    _, out, _ = run(*words, "--questions", 6)
+    assert "Ask each person 1 of 6 questions with epsilon 2 each: the standard error is 3.54 percentage points" in out
+    _, out, _ = run(*words, "--questions", 6, "--json")
+    assert json.loads(out)["plan"]["each"] == 1
+    _, out, _ = run("risk", "advise", "--values", 9, "--clients", 2000, "--epsilon", 4, "--questions", 6)
+    assert "Ask each person 2 of 6 questions" in out
+    code, _, error = run(*words, "--questions", 0)
+    assert (code, "from 1 to 100" in error) == (2, True)
+    code, _, error = run("risk", "advise", "--values", 9, "--clients", 9, "--loss", "0.1", "--questions", 2)
+    assert (code, "needs `--epsilon`" in error) == (2, True)

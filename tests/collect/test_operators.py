@@ -19,6 +19,7 @@ from tidegate.collect.measures import measure
 from tidegate.errors import Unsupported
 from tidegate.operators import (
     GaussianNoise,
+    Hybrid,
     LaplaceNoise,
     Operator,
     ProjectiveGeometry,
@@ -39,7 +40,7 @@ F = Fraction
 FACTS = golden("operators")
 LIMITED: dict[str, Callable[..., Operator]] = {
     kind.name: kind
-    for kind in (LaplaceNoise, SquareWave, RandomizedResponse, Unary, SubsetSelection, ProjectiveGeometry)
+    for kind in (LaplaceNoise, SquareWave, Hybrid, RandomizedResponse, Unary, SubsetSelection, ProjectiveGeometry)
 }
 EPSILONS = [F(1, 1000), F(1, 10), F(1, 2), F(1), F(2), F(3), F(5), F(8), F(20)]
 

@@ -16,6 +16,7 @@ from tidegate.errors import PolicyLoosened, PolicyUnreadable, UnknownColumn
 from tidegate.operators import VALUE_OPERATORS
 from tidegate.policy import Category, Collection, Dataset, Grid, Integer, Policy, Question, parse_policy, write_policy
 from tidegate.policy.changes import changes, refuse_loosening
+from tidegate.policy.collection import has_mean
 from tidegate.policy.toml import collection_from_dict, policy_from_dict
 
 SHOPPERS = """
@@ -44,7 +45,9 @@ def collections(draw: Any) -> tuple[Policy, Collection]:
     for index in range(draw(st.integers(1, 3))):
         operator = draw(st.sampled_from(sorted(VALUE_OPERATORS)))
         kinds = [integers(), grids()] if VALUE_OPERATORS[operator].ordered else [integers(), categories()]
-        universe = draw(st.one_of(kinds).filter(lambda candidate: question_size(candidate) >= 2))
+        only_mean = VALUE_OPERATORS[operator].only_mean
+        candidates = st.one_of(kinds).filter(lambda candidate: question_size(candidate) >= 2)
+        universe = draw(candidates.filter(has_mean) if only_mean else candidates)
         required = [parameter.name for parameter in VALUE_OPERATORS[operator].parameters if not parameter.optional]
         parameter = draw(st.sampled_from(required))
         value = draw(st.fractions(Fraction(1, 100), 3, max_denominator=100))

@@ -160,7 +160,18 @@ def one_option(recipe: dict[str, Any], basket: list[int], bytes_: Any) -> int:
     return 2 * option + (answer if coin(recipe["keep"], bytes_) else not answer)
 
 
+def hybrid(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    last, wide = recipe["values"] - 1, 2 * recipe["half"] + 1
+    positions = last * recipe["fine"] + wide
+    if recipe["piecewise"] and coin(recipe["piecewise"], bytes_):
+        start = value * recipe["fine"]
+        return start + below(wide, bytes_) if coin(recipe["near"], bytes_) else below(positions, bytes_)
+    is_upper = below(last, bytes_) < value
+    return (positions if recipe["piecewise"] else 0) + (is_upper if coin(recipe["keep"], bytes_) else not is_upper)
+
+
 DRAWS = {
+    "hybrid": hybrid,
     "privset": privset,
     "one-option": one_option,
     "select-a-size": select,

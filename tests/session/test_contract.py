@@ -90,6 +90,7 @@ SURVEY: dict[str, list[Callable[[CollectionSurvey], Any]]] = {
         lambda survey: survey.distribution("pay", atoms=True),
     ],
     "estimates": [lambda survey: list(survey.estimates().values())],
+    "mean": [lambda survey: survey.mean("pay"), lambda survey: survey.mean("pay", confidence=0.8)],
     "shares": [lambda survey: survey.shares(), lambda survey: survey.shares("basket", confidence=0.8)],
     "rules": [
         lambda survey: survey.rules(min_support=0.1),

@@ -31,7 +31,7 @@ from tidegate.policy import (
 )
 
 NUMBERS, ANY = (
-    ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave"],
+    ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave", "hybrid"],
     ["randomized-response", "unary", "subset", "projective-geometry"],
 )
 WORDS = ["north", "süd", 'the "east"', "w\\est", "<b>", "日本", "😀", "\x7f", "a b", "tab\t", "0", "", "True", "é"]
@@ -88,6 +88,9 @@ def category(chance: random.Random) -> Category:
 def single(chance: random.Random, *, fresh: bool) -> Question:
     operator = chance.choice(["randomized-response", "unary"] if fresh else [*NUMBERS, *ANY])
     numbers = [integer, grid, decimal, moment]
+    if operator == "hybrid":
+        plain = chance.choice([grid, decimal])(chance)
+        return Question(f"a{chance.randint(0, 9**6)}", plain, operator, epsilon=chance.choice(["0.5", "1", "7/3"]))
     universe = chance.choice(numbers if operator in NUMBERS else [*numbers, category])(chance)
     question = Question("it", universe, "randomized-response", epsilon=1)  # for its size and step
     if operator in ("uniform-noise", "gaussian-noise"):

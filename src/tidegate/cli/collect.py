@@ -1,4 +1,4 @@
-"""collect define|randomize|submit|flush|status|estimate|shares|verify|tree: answers randomized on the device, counted here."""
+"""collect define|randomize|submit|flush|status|estimate|mean|shares|verify|tree: answers randomized on the device, counted here."""
 
 from __future__ import annotations
 
@@ -242,6 +242,22 @@ def estimate(
     for distribution in estimates:
         _show(distribution)
     return say(f"{plot}: chart written.") if plot is not None else None
+
+
+@collect.command("mean", short_help="Estimate the mean of a number.")
+def mean(
+    policy: Path = POLICY,
+    name: str = typer.Argument(help="The collection."),
+    question: str = typer.Argument(help="A question about a number."),
+    confidence: float = typer.Option(0.95, "--confidence", help="The confidence of the interval."),
+    ledger: str = LEDGER,
+    reports: str = REPORTS,
+    json: bool = JSON,
+) -> None:
+    """Estimate the mean of the true values from all reports so far. Estimates are free."""
+    with open_survey(policy, name, ledger, reports) as survey, working("estimating the mean"):
+        estimated = survey.mean(question, confidence=confidence)
+    return emit(estimated.to_dict()) if json else say(str(estimated))
 
 
 @collect.command("shares", short_help="Estimate the share of each option of a set.")

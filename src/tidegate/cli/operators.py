@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from tidegate.collect.adviser import Advice, Option
     from tidegate.collect.baskets.measures import BasketMeasures
     from tidegate.collect.measures import Measures
+    from tidegate.collect.question_sampling import QuestionPlan
     from tidegate.operators.basket_plans import SizePlan
     from tidegate.policy import Attribute
 
 EXAMPLE = f"tidegate risk operator {SquareWave.name} --values 45 --epsilon 2"
 CHOICE_EXAMPLE = f"tidegate risk operator {PrivSet.name} --items 8 --choose 3 --epsilon 2"
 CHOICE_ADVICE = "tidegate risk advise --items 8 --choose 3 --clients 2000 --epsilon 2"
+EXAMPLE_ADVICE = "tidegate risk advise --values 4 --categories --clients 2000 --epsilon 2 --questions 6"
+MOST_QUESTIONS = 100
 LARGEST = 20  # items in a measured basket
 MOST_OPTIONS = 1_000
 OPTION_NAMES = {"cutoff": "K"}  # options that are not named like their parameter
@@ -190,6 +193,9 @@ def advise(
     loss: str | None = typer.Option(None, help="Requirement: the largest entropy loss."),
     items: int | None = typer.Option(None, "--items", help="Chosen options: their number, instead of --values."),
     choose: int | None = CHOOSE,
+    questions: int | None = typer.Option(
+        None, "--questions", help="The number of such questions that share the epsilon: how many to ask each person."
+    ),
     json: bool = JSON,
 ) -> None:
     """Recommend an operator and parameters for a privacy requirement, with the expected error for this number of clients."""
@@ -213,7 +219,23 @@ def advise(
     options = {"epsilon": epsilon, "interval": interval, "loss": loss}
     numbers: dict[str, Any] = {name: _number(text, name) for name, text in options.items() if text is not None}
     advice = recommend(universe, clients=clients, breach=pair, **numbers)
-    return emit(advice.to_dict()) if json else _show(advice)
+    plan = None if questions is None else _question_plan(questions, advice, numbers.get("epsilon"))
+    if json:
+        return emit({**advice.to_dict(), **({"plan": plan.to_dict()} if plan else {})})
+    _show(advice)
+    return say(str(plan)) if plan else None
+
+
+def _question_plan(questions: int, advice: Advice, epsilon: Fraction | None) -> QuestionPlan:
+    from tidegate.collect.question_sampling import plan_means, plan_questions
+
+    if epsilon is None:
+        raise Unsupported("`--questions` needs `--epsilon`, which the questions share.", EXAMPLE_ADVICE)
+    if not 1 <= questions <= MOST_QUESTIONS:
+        raise Unsupported(f"`--questions` must be from 1 to {MOST_QUESTIONS}.", EXAMPLE_ADVICE)
+    if advice.ordered:
+        return plan_means(questions, epsilon=epsilon, clients=advice.clients)
+    return plan_questions(questions, advice.values, epsilon=epsilon, clients=advice.clients)
 
 
 def advise_choice(items: int, *, clients: int, epsilon: str | None, choose: int | None, json: bool) -> None:
@@ -266,7 +288,8 @@ def _row(option: Option, measures: Measures, ordered: bool) -> list[str]:
     loss = "unlimited" if math.isinf(measures.epsilon) else number(measures.epsilon)
     share = "-" if measures.privacy is None else f"{number(100 * measures.privacy)}%"
     size = option.error or 0.0
-    error = [str(option.features), number(size)] if ordered else [f"{number(100 * size)}%"]
+    features = "-" if option.features is None else str(option.features)
+    error = [features, number(size)] if ordered else [f"{number(100 * size)}%"]
     return [option.operator, loss, share, number(measures.entropy.loss), number(measures.breach_limit), *error]
 
 

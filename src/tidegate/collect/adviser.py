@@ -22,7 +22,7 @@ from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure
 from tidegate.operators.operator import LARGEST_EPSILON
 from tidegate.policy.attributes import Attribute, Integer
 from tidegate.policy.categories import Category
-from tidegate.policy.collection import Question, operator_for, size_of
+from tidegate.policy.collection import Question, has_mean, operator_for, size_of
 from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed
 
@@ -84,7 +84,9 @@ class Advice:
         best = self.best
         if best.parameter is None:
             return f"No operator keeps {self.wanted}: {best.why_not}."
-        if best.features is not None:
+        if self.ordered and best.features is None:
+            shown = f"{self.clients:,} reports estimate the mean and no distribution; its error is at most {say(best.error or 0)} steps (95%)"
+        elif best.features is not None:
             warned = expected_features(best.features, reports=self.clients, values=self.values)
             features = (
                 warned[0] if warned else f"{self.clients:,} reports show {best.features} features of the distribution."
@@ -148,6 +150,8 @@ def _option(name: str, universe: Attribute, target: Target, clients: int) -> Opt
     parameter = VALUE_OPERATORS[name].parameters[0]
     if size_of(universe) > (most := VALUE_OPERATORS[name].most_values):
         return Option(name, None, None, why_not=f"it accepts at most {most:,} values")
+    if VALUE_OPERATORS[name].only_mean and not has_mean(universe):
+        return Option(name, None, None, why_not="it estimates a mean, and this attribute has bins or is a date or time")
     make = partial(_operator, name, universe, parameter.name)
     if target.epsilon is not None and VALUE_OPERATORS[name].unlimited:
         return Option(
@@ -158,7 +162,7 @@ def _option(name: str, universe: Attribute, target: Target, clients: int) -> Opt
         return Option(name, None, None, why_not="no parameter within its bounds meets the target")
     operator = make(value)
     error = share_error(operator, clients) if isinstance(operator, Pure) else mean_error(operator, clients)
-    shown = features_of(operator, clients) if operator.ordered else None
+    shown = features_of(operator, clients) if operator.ordered and not operator.only_mean else None
     return Option(name, (parameter.name, value), measure(operator), shown, error)
 
 

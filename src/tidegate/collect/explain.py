@@ -7,8 +7,9 @@ from math import lcm
 
 from tidegate.collect.encoding import words_of
 from tidegate.exact import say
-from tidegate.operators import BasketOperator, ChoiceOperator, Operator, Report
+from tidegate.operators import BasketOperator, ChoiceOperator, Hybrid, Operator, Report
 from tidegate.operators.additive import shortest_run
+from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
 
 CERTAIN = Fraction(19, 20)
@@ -23,6 +24,8 @@ def sent_words(question: Question, operator: Operator, report: Report) -> str:
     """Return the report as text; a noisy number can be outside the attribute's bounds."""
     if isinstance(operator, ChoiceOperator):
         return operator.sent_words(report, [words_of(question, code) for code in range(operator.items)])
+    if isinstance(operator, Hybrid) and isinstance(report, int) and isinstance(question.universe, Numeric):
+        return say(question.universe.low + operator.grid_position(report) * question.universe.width)
     if isinstance(report, list):
         return " and ".join(words_of(question, code) for code in report) or "an empty list"
     return words_of(question, grid_index(operator, report))

@@ -15,7 +15,7 @@ from tidegate.charts import Chart
 from tidegate.collect.comparison import MOST_COMPARED, Difference, difference_errors, differences, too_few
 from tidegate.collect.encoding import code_of, words_of
 from tidegate.collect.poisoning import Poisoning, poisoning
-from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares
+from tidegate.collect.reconstruct import METHODS, Reconstruction, build_channel, reconstruct, shares, with_heaping
 from tidegate.collect.validation import has_distribution
 from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
@@ -293,6 +293,11 @@ def estimate(
     """Estimate the distribution from the counts of one question. Counts of randomized reports cost no privacy."""
     if not 0 < confidence < 1:
         raise Unsupported(f"`confidence` must be between 0 and 1; it is {confidence:g}.", "Use 0.95, for example.")
+    if operator.only_mean:
+        raise Unsupported(
+            f'Reports of "{name}" by {operator.name} estimate a mean and no distribution.',
+            f'Call survey.mean("{name}").',
+        )
     if not has_distribution(operator):
         raise Unsupported(
             f'"{name}" is about a set of items, which has no distribution of single values.',
@@ -314,6 +319,9 @@ def estimate(
         widths=widths,
         progress=progress,
     )
+    if listed is None and not atoms:
+        channel = build_channel(operator.channel())
+        reconstruction = with_heaping(reconstruction, counted.counts.astype(np.float64), channel, _numbers(question))
     return _of_numbers(name, question, operator, counted, reconstruction, band, confidence)
 
 
@@ -396,6 +404,14 @@ def _scale(question: Question) -> tuple[float, float] | None:
     if isinstance(grid, Moment) or not isinstance(grid, Numeric) or grid.cuts:
         return None
     return float(grid.low), float(grid.width)
+
+
+def _numbers(question: Question) -> list[int]:
+    """Return the values of a grid in steps, for which multiples of 5 and 10 are round; empty if they are not."""
+    grid = question.universe
+    if isinstance(grid, Moment) or not isinstance(grid, Numeric) or grid.cuts or grid.low % grid.width:
+        return []
+    return [int(grid.low / grid.width) + index for index in range(question.size)]
 
 
 def _widths(question: Question) -> Floats | None:

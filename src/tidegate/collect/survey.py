@@ -35,6 +35,7 @@ from tidegate.tables.segments import Segments
 
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
+    from tidegate.collect.means import Mean
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.shares import ShareTable
@@ -199,8 +200,15 @@ class Survey:
 
     @property
     def estimable(self) -> list[str]:
-        """The questions that have a distribution: all but those about sets of items."""
+        """The questions that have a distribution: all but those about sets of items and those for a mean only."""
         return [question for question, operator in self.operators.items() if has_distribution(operator)]
+
+    def mean(self, question: str, *, confidence: float = 0.95) -> Mean:
+        """Estimate the mean of a question about a number, with its interval."""
+        from tidegate.collect.means import estimate_mean  # here: its libraries take long to load
+
+        self._question(question)
+        return estimate_mean(self, question, confidence=confidence)
 
     def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
         """Estimate how many people chose each option of a question about a set, each with its interval.

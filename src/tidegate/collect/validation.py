@@ -60,8 +60,8 @@ def layout_of(operators: Mapping[str, Operator]) -> dict[str, Column]:
 
 
 def has_distribution(operator: Operator) -> bool:
-    """Return whether an answer is one value, a number or a category, and not a set of items."""
-    return operator.ordered or isinstance(operator, Pure)
+    """Return whether an answer is one value whose distribution is estimated: not a set of items, and not for a mean only."""
+    return (operator.ordered and not operator.only_mean) or isinstance(operator, Pure)
 
 
 def check(reports: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> Checked:

@@ -12,6 +12,7 @@ from tidegate.operators.channel import ChannelSpec, Support
 from tidegate.operators.choice import ChoiceOperator
 from tidegate.operators.cut_and_paste import CutAndPaste
 from tidegate.operators.gaussian import GaussianNoise
+from tidegate.operators.hybrid import Hybrid
 from tidegate.operators.laplace import LaplaceNoise
 from tidegate.operators.mask import Mask
 from tidegate.operators.one_option import OneOption
@@ -32,6 +33,7 @@ VALUE_OPERATORS: dict[str, type[Operator]] = {
         LaplaceNoise,
         UniformNoise,
         GaussianNoise,
+        Hybrid,
         RandomizedResponse,
         Unary,
         SubsetSelection,
@@ -64,6 +66,7 @@ __all__ = [
     "ChoiceOperator",
     "CutAndPaste",
     "GaussianNoise",
+    "Hybrid",
     "LaplaceNoise",
     "Mask",
     "OneOption",

@@ -102,6 +102,7 @@ class Operator:
     of_sets: ClassVar[bool] = False
     unlimited: ClassVar[bool] = False  # some report rules out some value, whatever the parameters
     most_values: ClassVar[int] = MOST_VALUES
+    only_mean: ClassVar[bool] = False  # reports of numbers from which no distribution is reconstructed
     values: int
     report_size: int
 

@@ -103,6 +103,11 @@ class Question:
                 f'{self.operator} needs numbers; "{self.attribute}" is a category, whose values have no order.',
                 f"Use one of: {', '.join(free)}.",
             )
+        if VALUE_OPERATORS[self.operator].only_mean and not has_mean(self.universe):
+            raise PolicyUnreadable(
+                f'{self.operator} estimates a mean; "{self.attribute}" has bins or is a date or time.',
+                f"Use another operator, or declare {self.attribute} as a number without bins.",
+            )
         most = VALUE_OPERATORS[self.operator].most_values
         if not 2 <= self.size <= most:
             raise PolicyUnreadable(
@@ -191,6 +196,11 @@ class Question:
     def public_dict(self) -> dict[str, Any]:
         """The question with its universe, numbers as text: all that a client needs."""
         return {**texts(self.to_dict()), "universe": texts(self.universe.to_dict())}
+
+
+def has_mean(universe: Attribute) -> bool:
+    """Return whether the mean of an attribute is a number: not a date or time, and without bins."""
+    return isinstance(universe, Numeric) and not isinstance(universe, Moment) and not universe.cuts
 
 
 def size_of(universe: Attribute) -> int:

@@ -24,6 +24,7 @@ from tidegate.release.result import Outcome, Outcomes, Records
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.client import Client
+    from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
@@ -111,6 +112,10 @@ class CollectionSurvey(Protocol):
         self, *, method: str = "", confidence: float = 0.95, band: Band = "default", atoms: bool = False
     ) -> dict[str, Distribution]:
         """Estimate the distribution of every question in `estimable`."""
+        ...
+
+    def mean(self, question: str, *, confidence: float = 0.95) -> Mean:
+        """Estimate the mean of a question about a number, with its interval."""
         ...
 
     def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:

@@ -14,6 +14,7 @@ from tidegate.session.http import ServiceClient, read_response
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.client import Client
+    from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
@@ -120,6 +121,13 @@ class RemoteSurvey:
             question: self.distribution(question, method=method, confidence=confidence, band=band, atoms=atoms)
             for question in self.estimable
         }
+
+    def mean(self, question: str, *, confidence: float = 0.95) -> Mean:
+        """Estimate the mean of a question about a number, with its interval."""
+        from tidegate.collect.means import Mean  # here: its libraries take long to load
+
+        data = self._client.get(f"{self._path}/means/{question}", confidence=confidence)
+        return read_response(lambda: Mean.from_dict(data))
 
     def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
         """Estimate how many people chose each option of a question about a set; see `Survey.shares`."""

@@ -5,7 +5,7 @@ channel.py      A[s, j] of noise on a grid                   noise.py       the 
 bank.py         the default: an average of smooth fits       families.py, fit.py, cells.py   what it averages
 em.py           the published methods
 bands.py        error bounds                                 features.py    what N reports can show
-categories.py   shares of categories by inversion
+categories.py   shares of categories by inversion            heaping.py     numbers that people rounded
 """
 
 from tidegate.collect.reconstruct.bands import Band
@@ -22,6 +22,7 @@ from tidegate.collect.reconstruct.channel import (
     square_wave_channel,
 )
 from tidegate.collect.reconstruct.features import expected_features, features
+from tidegate.collect.reconstruct.heaping import with_heaping
 from tidegate.collect.reconstruct.noise import GaussianNoise, LaplaceNoise, Noise, SquareWave, UniformNoise
 from tidegate.collect.reconstruct.result import Reconstruction
 from tidegate.collect.reconstruct.run import METHODS, reconstruct
@@ -52,4 +53,5 @@ __all__ = [
     "report_edges",
     "shares",
     "square_wave_channel",
+    "with_heaping",
 ]

@@ -101,6 +101,7 @@ RULES = (
         "collect",
         "Estimate the distribution of the true values",
     ),
+    Rule("GET", f"{_SURVEY}/means/{{question}}", ANALYSTS, "collect", "Estimate the mean of a number"),
     Rule("GET", f"{_SURVEY}/shares", ANALYSTS, "collect", "Estimate the share of each option of a set"),
     Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "Grow a decision tree"),
     Rule("GET", f"{_SURVEY}/rules", ANALYSTS, "collect", "Find frequent itemsets and association rules"),

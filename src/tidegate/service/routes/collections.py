@@ -108,6 +108,18 @@ def estimate_distribution(
     return with_charts(content, {"distribution": estimate.plot()}) if charts else content
 
 
+@routes.get("/data/{name}/collections/{collection}/means/{question}")
+def estimate_mean(
+    served: Served,
+    collection: Survey,
+    question: Annotated[str, Path(pattern=NAMED)],
+    confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+) -> Described:
+    survey = served.survey(collection)
+    request = ("mean", question, confidence)
+    return _estimate(served, survey, request, lambda: survey.mean(question, confidence=confidence))
+
+
 @routes.get("/data/{name}/collections/{collection}/shares")
 def estimate_shares(
     served: Served,

@@ -13,6 +13,10 @@ export function readAloud(question, operator, report) {
 /** The report as text; a noisy number can be outside the attribute's bounds. */
 export function sentWords(question, operator, report) {
   if (operator.choices) return operator.sentWords(report, question.universe.vocabulary);
+  if (operator.gridPosition) {
+    const { low, width } = question.universe;
+    return say(low.plus(width.times(operator.gridPosition(report))));
+  }
   if (Array.isArray(report)) return report.map((code) => wordsOf(question, code)).join(" and ") || "an empty list";
   return wordsOf(question, report - Math.floor((operator.reportSize - operator.values) / 2));
 }

@@ -11,6 +11,7 @@ const SINGLE = {
   "gaussian-noise": { ordered: true, one: ["privacy", "sigma"] },
   "laplace-noise": { ordered: true, one: ["epsilon"] },
   "square-wave": { ordered: true, one: ["epsilon"] },
+  hybrid: { ordered: true, one: ["epsilon"], onlyMean: true },
   "randomized-response": { one: ["epsilon"], fresh: true },
   unary: { one: ["epsilon"], fresh: true },
   subset: { one: ["epsilon"] },
@@ -58,6 +59,9 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
   if (!known) throw new Refused(`Unknown operator: "${operator}".`);
   if (known.ordered && !universe.numeric) {
     throw new Refused(`${operator} needs numbers; "${attribute}" is a category, whose values have no order.`);
+  }
+  if (known.onlyMean && (universe.span || universe.starts)) {
+    throw new Refused(`${operator} estimates a mean; "${attribute}" has bins or is a date or time.`);
   }
   const most = known.most ?? LARGEST_SIZE;
   if (size < 2 || size > most) {

@@ -15,6 +15,7 @@
 import { cutAndPaste, mask, selectASize } from "./baskets.js";
 import { oneOption, privset } from "./choices.js";
 import { gaussianNoise } from "./gaussian.js";
+import { hybrid } from "./hybrid.js";
 import { laplaceNoise } from "./laplace.js";
 import { projectiveGeometry } from "./projective_geometry.js";
 import { randomizedResponse } from "./response.js";
@@ -28,6 +29,7 @@ const OPERATORS = {
   "gaussian-noise": gaussianNoise,
   "laplace-noise": laplaceNoise,
   "square-wave": squareWave,
+  hybrid,
   "randomized-response": randomizedResponse,
   unary,
   subset,
