@@ -175,7 +175,14 @@ def test_analyst_can_download_and_measure_but_not_start(console: Console, sign_i
     assert tab.locator("#start").count() == 0
     mine = tab.locator(f"#job-{job['id']}")
     assert mine.get_by_role("link").all_inner_texts() == ["table 1: Parquet", "CSV", "table 2: Parquet", "CSV"]
-    mine.get_by_text("Measure the distance to the original").click()
+    tab.wait_for_load_state(
+        "networkidle"
+    )  # the list is drawn again once its jobs are loaded, which closes what was open
+    for _ in range(20):
+        if mine.get_by_label("epsilon to spend").is_visible():
+            break
+        mine.get_by_text("Measure the distance to the original").click()
+        tab.wait_for_timeout(100)
     mine.get_by_label("epsilon to spend").fill("0.2")
     mine.get_by_label("epsilon to spend").press("Enter")
     assert spent(console) == before, "Enter never pays"
