@@ -57,24 +57,20 @@ def check(
 
 def _open_selection(path: Path) -> Any:
     """Return what is public about the open selection of hiding promises; None if there is no ledger or it is not open."""
-    from tidegate.accounting.explain import OpenSelection
     from tidegate.ledger import Ledger
+    from tidegate.release.hiding import read_selections
     from tidegate.session import open_session
 
-    address = open_session(path).ledger_address
+    session = open_session(path)
+    address = session.ledger_address
     if "://" not in address and not Path(address).exists():
         return None
     ledger = Ledger(address, read_only=True)
     try:
-        from tidegate.release.hiding import read_selections
-
-        selections = read_selections(ledger, open_session(path).policy)
+        selections = read_selections(ledger, session.policy)
     finally:
         ledger.close()
-    if not selections:
-        return None
-    quotas = selections[0].quotas
-    return OpenSelection(quotas.share, len(quotas.hidden), len(quotas.sizes))
+    return selections[0].summary if selections else None
 
 
 def _check_data(path: Path, json: bool) -> None:

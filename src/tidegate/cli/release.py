@@ -80,7 +80,7 @@ def release(
 def _open(policy: str, sensitive_file: Path | None, *, later: bool, ledger: str, json: bool) -> None:
     """Open the selection of the hiding promises of a policy."""
     import tidegate as tg
-    from tidegate.accounting.explain import OpenSelection, explain_hiding
+    from tidegate.accounting.explain import explain_hiding
     from tidegate.release.hiding import read_sensitive_groups
 
     if not policy:
@@ -89,14 +89,12 @@ def _open(policy: str, sensitive_file: Path | None, *, later: bool, ledger: str,
     with tg.open(policy, ledger=ledger) as session:
         with working("choosing the records that can be released"):
             selection = session.open_release(sensitive=groups, later=later, show_short=_show_short)
-        quotas = selection.quotas
         if json:
             return emit(selection.to_dict())
         say(str(selection))
-        summary = OpenSelection(quotas.share, len(quotas.hidden), len(quotas.sizes))
         for name, promise in session.policy.hidings.items():
             count = session.policy.cells(promise.about)
-            for finding in explain_hiding(name, promise, groups=count, selection=summary):
+            for finding in explain_hiding(name, promise, groups=count, selection=selection.summary):
                 say(f"  {finding.about}: {finding.says}")
         return say(
             f"tidegate release {policy} {next(iter(session.policy.hidings))} --requests KEYS.csv --out RELEASED.csv"

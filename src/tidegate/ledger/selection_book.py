@@ -102,16 +102,7 @@ class SelectionBook:
             body["secret"] = commitment(self.account, self._account_secret(connection))
             if source:
                 body["source"] = key_hash(bytes.fromhex(self._account_secret(connection)), source)
-            append(
-                connection,
-                end,
-                kind=HIDING_KEY,
-                amount="0",
-                request=f"hiding-key/{end.number + 1 if end else 1}",
-                question="",
-                body=canonical(body),
-                **unchanged(head),
-            )
+            self._append(connection, end, head, HIDING_KEY, body, f"hiding-key/{end.number + 1 if end else 1}")
             created = self._secret(connection)
         assert created is not None  # noqa: S101  (written above)
         return created
@@ -146,7 +137,9 @@ class SelectionBook:
             if body["epoch"] != max(epochs, default=0) + 1:
                 raise Infeasible("Another process opened this selection in the meantime.", "Nothing needs to be done.")
             stored = self._insert(connection, body["epoch"], rows)
-            return self._append(connection, end, head, {**body, "stored": stored}, f"hiding/{body['epoch']}")
+            return self._append(
+                connection, end, head, HIDING_OPEN, {**body, "stored": stored}, f"hiding/{body['epoch']}"
+            )
 
     def _insert(self, connection: Connection, epoch: int, rows: Iterable[Selected]) -> str:
         """Insert the rows, sorted by key; return their digest."""
@@ -173,12 +166,12 @@ class SelectionBook:
             for row in _stored_rows(connection, self.account):
                 if row["epoch"] == body["epoch"]:
                     total.update(stored_line(row))
-            number = end.number + 1 if end else 1
-            return self._append(connection, end, head, {**body, "stored": total.hexdigest()}, f"hiding-cut/{number}")
+            name, content = f"hiding-cut/{end.number + 1 if end else 1}", {**body, "stored": total.hexdigest()}
+            return self._append(connection, end, head, HIDING_OPEN, content, name)
 
-    def _append(self, connection: Connection, end: Entry | None, head: Entry, body: Any, name: str) -> Entry:
+    def _append(self, connection: Connection, end: Entry | None, head: Entry, kind: str, body: Any, name: str) -> Entry:
         fields = {"request": name, "question": "", "body": canonical(body)}
-        return append(connection, end, kind=HIDING_OPEN, amount="0", **fields, **unchanged(head))
+        return append(connection, end, kind=kind, amount="0", **fields, **unchanged(head))
 
     def find(self, connection: Connection, keys: Sequence[str]) -> dict[str, Selected]:
         """Return the selected records of some keys: one lookup in the primary key each."""

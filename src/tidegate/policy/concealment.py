@@ -99,10 +99,10 @@ class Concealment:
         shows: Literal["bins", "values"] = "bins",
     ) -> None:
         values_by_name = {
-            "reveals": _names(reveals),
-            "about": _names(about),
-            "releases": tuple(releases) or (*_names(reveals), *_names(about)),
-            "tests": _names(tests),
+            "reveals": column_names(reveals),
+            "about": column_names(about),
+            "releases": tuple(releases) or (*column_names(reveals), *column_names(about)),
+            "tests": column_names(tests),
             "significance": exact(significance),
             "baseline": _weights("The baseline", baseline) if baseline else (),
             "baseline_from_table_on": baseline_from_table_on,
@@ -200,7 +200,8 @@ def _plain_value(value: Any) -> Any:
     return plain(value) if isinstance(value, Fraction) else value
 
 
-def _names(names: Sequence[str] | str) -> tuple[str, ...]:
+def column_names(names: Sequence[str] | str) -> tuple[str, ...]:
+    """Return one name or several as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tidegate.errors import PolicyUnreadable, Unsupported
 from tidegate.exact import Number, exact, plain, say
+from tidegate.policy.concealment import column_names
 
 AT_MOST, MARGIN, SMALLEST = Fraction(3, 4), Fraction(2), 100
 ANSWERS = ("refused", "allowed")
@@ -67,10 +68,10 @@ class Hiding:
         answers: Literal["refused", "allowed"] = "refused",
     ) -> None:
         values_by_name = {
-            "reveals": _names(reveals),
-            "about": _names(about),
+            "reveals": column_names(reveals),
+            "about": column_names(about),
             "mix": mix if isinstance(mix, str) else tuple(exact(share) for share in mix),
-            "releases": tuple(releases) or (*_names(reveals), *_names(about)),
+            "releases": tuple(releases) or (*column_names(reveals), *column_names(about)),
             "at_most": exact(at_most),
             "among": among,
             "margin": exact(margin),
@@ -211,7 +212,3 @@ def refuse_combination(hidings: Mapping[str, Hiding], columns: Iterable[str], wh
 
 def _plain(value: Any) -> Any:
     return plain(value) if isinstance(value, Fraction) else value
-
-
-def _names(names: Sequence[str] | str) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

@@ -9,22 +9,23 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tidegate.accounting.explain import OpenSelection
 from tidegate.errors import Infeasible, Unsupported, did_you_mean
 from tidegate.frames import Row, Rows
 from tidegate.ledger import Ledger
 from tidegate.ledger.entry import CHARGED, Entry, canonical
 from tidegate.ledger.release_book import ReleaseBook
-from tidegate.ledger.selection_book import SelectionBook
+from tidegate.ledger.selection_book import Selected, SelectionBook
+from tidegate.ledger.selections import RULE
 from tidegate.policy import Policy
 from tidegate.policy.hiding import Hiding, JointHiding
 from tidegate.release.layout import Layout
 from tidegate.release.selection import (
-    RULE,
     Population,
     Quotas,
     SelectionKey,
@@ -59,6 +60,11 @@ class Selection(Rows):
         body = entry.content()
         labels = tuple(layout.joint_groups), tuple(layout.joint_values)
         return cls(body["epoch"], entry.at[:10], entry.number, quotas_in(body), Fraction(body["at_most"]), *labels)
+
+    @property
+    def summary(self) -> OpenSelection:
+        """What an explanation of the promise says about the selection."""
+        return OpenSelection(self.quotas.share, len(self.quotas.hidden), len(self.quotas.sizes))
 
     def __str__(self) -> str:
         quotas = self.quotas
@@ -325,6 +331,14 @@ def _refuse_short(
             f"than {promise.smallest:,} records.",
             "Join groups, use wider bins, name the sensitive groups (`among`), or answer with noise instead.",
         )
+
+
+def population_of(rows: Iterable[Selected], layout: Layout) -> Population:
+    """Return the population of stored records."""
+    cells: dict[int, list[str]] = {}
+    for row in rows:
+        cells.setdefault(row.cell, []).append(row.key)
+    return Population(cells, layout.values, layout.groups)
 
 
 def quotas_in(body: Mapping[str, Any]) -> Quotas:

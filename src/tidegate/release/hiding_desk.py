@@ -17,12 +17,19 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.errors import Infeasible, NotWaiting, PolicyLoosened, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
-from tidegate.ledger.entry import Entry
 from tidegate.ledger.release_book import RELEASED, WITHHELD, ReleaseBook, StoredRequest, key_hash
 from tidegate.ledger.selection_book import Selected, SelectionBook
 from tidegate.policy import Policy
 from tidegate.policy.hiding import Hiding, JointHiding
-from tidegate.release.hiding import Selection, describe_columns, describe_quotas, joint_hiding, read_selections
+from tidegate.release.hiding import (
+    Selection,
+    describe_columns,
+    describe_quotas,
+    joint_hiding,
+    population_of,
+    quotas_in,
+    read_selections,
+)
 from tidegate.release.layout import Layout
 from tidegate.release.request import Progress, RecordRequest, is_storable
 from tidegate.release.result import (
@@ -37,7 +44,7 @@ from tidegate.release.result import (
     Released,
     Withheld,
 )
-from tidegate.release.selection import Population, SelectionKey, choose, quotas_of
+from tidegate.release.selection import Mix, SelectionKey, choose, quotas_of
 from tidegate.release.snapshot import record_digest
 from tidegate.tables import Table
 
@@ -79,10 +86,10 @@ class HidingDesk:
             )
         ledger.open_account(policy)
         self._key, self._book = secret.key, ReleaseBook(ledger, policy)
-        self._openings = openings
         _refuse_changes(policy, joint, openings[-1].content())
         if not isinstance(joint.promise.mix, str):
-            self._lower_quotas(joint.promise)
+            self._lower_quotas(joint.promise, joint.promise.mix)
+        self._days: dict[int, str] = {}  # on which each selection was opened
         self._secret = self._book.secret()
         self._lock, self._is_led = threading.Lock(), False
         self._pending: list[_Ticket] = []
@@ -92,34 +99,29 @@ class HidingDesk:
         """The open selections: the first, and one for each time that later records were selected."""
         return read_selections(self._ledger, self.policy)
 
-    def _lower_quotas(self, promise: Hiding) -> None:
+    def _lower_quotas(self, promise: Hiding, mix: Mix) -> None:
         """Apply a lower mix of a changed policy to what was not released yet, by the same ranks."""
-        for selection in self.selections:
-            if isinstance(promise.mix, str) or promise.mix == selection.quotas.mix:
+        latest = {opened["epoch"]: opened for opened in (entry.content() for entry in self._selections.openings())}
+        for epoch, opened in latest.items():
+            before = quotas_in(opened)
+            if mix == before.mix:
                 continue
-            quotas = quotas_of(promise.mix, selection.quotas.sizes, selection.quotas.hidden, promise.smallest)
-            released, rows = self._selections.released(), self._selections.rows()
-            cells: dict[int, list[str]] = {}
-            for row in rows:
-                if row.epoch == selection.epoch:
-                    cells.setdefault(row.cell, []).append(row.key)
+            quotas = quotas_of(mix, before.sizes, before.hidden, promise.smallest)
+            rows = [row for row in self._selections.rows() if row.epoch == epoch]
             key = SelectionKey(self._key, self._selections.account)
-            chosen = choose(key, selection.epoch, Population(cells, self.layout.values, self.layout.groups), quotas)
-            remaining = chosen | released
-            unchosen = [
-                row.key for row in rows if row.epoch == selection.epoch and row.digest and row.key not in remaining
-            ]
-            before = self._opening(selection.epoch).content()
-            body = {**before, **describe_quotas(promise, quotas, selection.epoch), "cut": True}
-            body["chosen"] = key.digest(selection.epoch, "chosen", sorted(chosen))
-            self._selections.cut({name: value for name, value in body.items() if name != "stored"}, unchosen)
-        self._openings = self._selections.openings()
+            chosen = choose(key, epoch, population_of(rows, self.layout), quotas)
+            remaining = chosen | self._selections.released()
+            unchosen = [row.key for row in rows if row.digest and row.key not in remaining]
+            body = {**opened, **describe_quotas(promise, quotas, epoch), "cut": True}
+            body["chosen"] = key.digest(epoch, "chosen", sorted(chosen))
+            self._selections.cut(body, unchosen)
 
-    def _opening(self, epoch: int) -> Entry:
-        """Return the first entry of a selection."""
-        if all(entry.content()["epoch"] != epoch for entry in self._openings):
-            self._openings = self._selections.openings()  # another process opened it
-        return next(entry for entry in self._openings if entry.content()["epoch"] == epoch)
+    def _day(self, epoch: int) -> str:
+        """Return the day on which a selection was opened. Another process can have opened it in the meantime."""
+        if epoch not in self._days:
+            for entry in reversed(self._selections.openings()):  # the first entry of a selection is its opening
+                self._days[entry.content()["epoch"]] = entry.at[:10]
+        return self._days[epoch]
 
     def request(self, key: str | int, *, user: str = "") -> Outcome:
         """Request the record of a key."""
@@ -294,7 +296,7 @@ class HidingDesk:
     def _outcome(self, request: StoredRequest, row: Selected | None) -> Outcome:
         if request.state == RELEASED:
             return Released(request.number, self._shown(request))
-        return Withheld(request.number, self._opening(row.epoch).at[:10] if row else "")
+        return Withheld(request.number, self._day(row.epoch) if row else "")
 
     def _shown(self, request: StoredRequest) -> dict[str, Any]:
         record = json.loads(request.record)

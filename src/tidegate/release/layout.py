@@ -140,13 +140,8 @@ class Layout:
         parts = [["missing" if label is None else str(label) for label in self.labels[column]] for column in columns]
         return [", ".join(joint) for joint in product(*parts)]
 
-    def shown(self, row: dict[str, Any], positions: Sequence[int]) -> dict[str, Any]:
-        """Return a record in the form in which it is released."""
-        at = {axis.name: position for axis, position in zip(self.axes, positions, strict=True)}
-        return {name: _plain(row[name]) if name in self.raw else self.labels[name][at[name]] for name in self.columns}
-
     def shown_text(self, row: dict[str, Any], positions: Sequence[int]) -> str:
-        """Return a record in the form in which it is released as canonical JSON, like `canonical(self.shown(...))`."""
+        """Return a record in the form in which it is released, as canonical JSON."""
         parts = [
             head + (canonical(_plain(row[name])) if texts is None else texts[positions[axis]])
             for name, head, axis, texts in self._parts

@@ -12,7 +12,7 @@ from tidegate.ledger.release_book import ReleaseBook
 from tidegate.ledger.selection_book import SelectionBook
 from tidegate.policy import Policy
 from tidegate.policy.hiding import Hiding
-from tidegate.release.hiding import hidden_groups, joint_hiding, quotas_in
+from tidegate.release.hiding import hidden_groups, joint_hiding, population_of, quotas_in
 from tidegate.release.layout import Layout
 from tidegate.release.selection import Population, SelectionKey, choose, mix_of_table, quotas_of, short_cells
 from tidegate.release.snapshot import read_snapshot
@@ -40,10 +40,7 @@ def recompute_selections(policy: Policy, open_table: Callable[[], Table], ledger
             problems.append(
                 f"Selection {epoch}: {changed:,} of {len(own):,} records are no longer in the table as they were."
             )
-        cells: dict[int, list[str]] = {}
-        for row in own:
-            cells.setdefault(row.cell, []).append(row.key)
-        population = Population(cells, layout.values, layout.groups)
+        population = population_of(own, layout)
         problems += [
             f"Selection {epoch}: {problem}."
             for problem in _differences(key, epoch, population, joint.promise, layout, secret.groups, first, cuts)

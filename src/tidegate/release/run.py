@@ -20,7 +20,6 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
-from tidegate.ledger.entry import canonical
 from tidegate.ledger.release_book import RELEASED, WAITING, ReleaseBook, StoredRequest, Turn, View, key_hash
 from tidegate.policy import Policy
 from tidegate.release.gate import Cells, Controller, Gate
@@ -120,7 +119,7 @@ def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, Stor
         if cells is None:
             refusals[key] = SEVERAL if key in records.twice else OUTSIDE if key in records.cells else NOBODY
         else:
-            record = canonical(layout.shown(records.columns[key], records.cells[key]))
+            record = layout.shown_text(records.columns[key], records.cells[key])
             requests[key] = StoredRequest(0, hashed, ",".join(map(str, cells)), record)
     return requests, refusals
 

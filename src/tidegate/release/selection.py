@@ -12,14 +12,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from tidegate.arrays import Ints
+from tidegate.ledger.selections import RULE, key_commitment
 from tidegate.policy.hiding import Hiding
 
-RULE = "tidegate/hiding/1"
 FEWEST = 15  # records of a value in a sample below which its share is taken as 0
 Label = Literal["select", "sample", "decoys", "salt"]
 Mix = tuple[Fraction, ...]
@@ -35,7 +36,7 @@ class SelectionKey:
     @property
     def commitment(self) -> str:
         """What an entry of the ledger says about the key before the table is read."""
-        return hashlib.sha256(f"{RULE}/key/".encode() + self.value).hexdigest()
+        return key_commitment(self.value.hex())
 
     def rank(self, label: Label, epoch: int, name: str) -> bytes:
         """Return a number that nobody without the key can predict."""
@@ -60,7 +61,7 @@ class Population:
     values: int
     groups: int
 
-    @property
+    @cached_property
     def counts(self) -> Ints:
         """The number of records: (groups, values)."""
         table = np.zeros((self.groups, self.values), np.int64)
@@ -68,7 +69,7 @@ class Population:
             table[divmod(cell, self.values)] = len(names)
         return table
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The number of records of each group, which is public."""
         return tuple(int(size) for size in self.counts.sum(axis=1))

@@ -13,8 +13,8 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.ledger.release_book import key_hash
 from tidegate.ledger.selection_book import Selected
+from tidegate.ledger.selections import RULE
 from tidegate.release.layout import Layout
-from tidegate.release.selection import RULE
 from tidegate.tables import Table
 
 

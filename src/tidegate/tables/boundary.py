@@ -95,7 +95,7 @@ class Boundary:
         return real.isnan()
 
     def rounded(self, decimal: Any, digits: int) -> Any:
-        """Return a decimal with so many digits after the point."""
+        """Return a decimal with this number of digits after the point."""
         return functions.round(decimal, digits)
 
     def days(self, date: Any) -> Any:

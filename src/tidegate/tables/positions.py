@@ -169,7 +169,7 @@ def _decimal_code(column: Any, attribute: Decimal, boundary: Any) -> Any:
 
 
 def _cut(column: Any, attribute: Decimal, boundary: Any, digits: int) -> tuple[Any, Any]:
-    """Return a number with so many digits after the point, as whole numbers: rounded down, and rounded up."""
+    """Return a number with this number of digits after the point, as whole numbers: rounded down, and rounded up."""
     kind = column.type()
     lowest, highest = Fraction(math.floor(attribute.low) - 1), Fraction(math.ceil(attribute.high) + 1)
     if kind.is_integer() or kind.scale == 0:

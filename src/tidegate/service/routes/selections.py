@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import ConfigDict, Field
 
-from tidegate.accounting.explain import OpenSelection, explain_hiding
+from tidegate.accounting.explain import explain_hiding
 from tidegate.errors import NotThere
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import Described, Form, Served, router
@@ -72,10 +72,7 @@ def hiding_state(served: ServedDataset, promise: str) -> Described:
 def hiding_sentences(served: ServedDataset, promise: str, selections: list[Selection]) -> list[Described]:
     """Return what the promise says, by subject."""
     hiding = served.policy.hidings[promise]
-    summary = None
-    if selections:
-        quotas = selections[0].quotas
-        summary = OpenSelection(quotas.share, len(quotas.hidden), len(quotas.sizes))
+    summary = selections[0].summary if selections else None
     groups = served.policy.cells(hiding.about)
     findings = explain_hiding(promise, hiding, groups=groups, selection=summary)
     return [{"about": finding.about, "says": finding.says} for finding in findings]

@@ -62,9 +62,9 @@ const dot = (one, other) => one.reduce((total, coordinate, place) => total + coo
 
 /** The last `count` digits of a number, the most significant first. */
 function digits(number, base, count) {
-  const found = [];
-  for (let rest = number; found.length < count; rest = Math.floor(rest / base)) found.unshift(rest % base);
-  return found;
+  const list = [];
+  for (let rest = number; list.length < count; rest = Math.floor(rest / base)) list.unshift(rest % base);
+  return list;
 }
 
 function vectorOf(point, { prime, dimension }) {
