@@ -21,11 +21,20 @@ token = typer.Typer(help="Create, list and revoke tokens of a service.", no_args
 LEDGER = typer.Option(
     "", "--ledger", help="The service's ledger, if it is not the policy's: a path or postgresql://..."
 )
-POLICY = typer.Argument(help="A policy of the service: its ledger stores the tokens.")
+POLICY = typer.Argument(help="A policy or the folder of the service: its ledger stores the tokens.")
+FIRST_DAYS = 7.0  # until the owner's first token expires
 
 
 def serve(
-    policies: list[Path] = typer.Argument(help="Policy files, one per data set."),
+    policies: list[Path] | None = typer.Argument(None, help="Policy files, one per data set."),
+    folder: Path | None = typer.Option(
+        None,
+        "--folder",
+        help="A folder whose policies are served, and to which owners add data sets in the console. It is created.",
+    ),
+    databases: list[str] | None = typer.Option(
+        None, "--database", help="A Postgres address whose tables owners can add: postgresql://host/database."
+    ),
     ledger: str = LEDGER,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
@@ -35,7 +44,10 @@ def serve(
     ),
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is trusted."),
 ) -> None:
-    """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger."""
+    """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger.
+
+    With --folder no policy is needed: the command prints a sign-in link for the owner, who adds data sets in the console.
+    """
     from tidegate.service.app import ENVIRONMENT
     from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
@@ -44,24 +56,56 @@ def serve(
 
     public = public_url(url) if url else ""
     secure = public.startswith("https:") or not _is_loopback(host)
-    files = tuple(str(path.absolute()) for path in policies)
-    datasets = ServedDatasets.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
-    valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
-    datasets.close()
-    settings = Settings(files, ledger, secure=secure, public_url=public)
+    files = tuple(str(path.absolute()) for path in policies or ())
+    own = str(folder.expanduser().absolute()) if folder else ""
+    addresses = tuple(_database(address) for address in databases or ())
     _refuse_used_port(host, port)
+    datasets = ServedDatasets.from_files(files, ledger=ledger, folder=own)  # reports errors in a policy or the ledger
+    names, refused = list(datasets), dict(datasets.refused)
+    valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
+    has_owner = any(stored.role == "owner" for stored in valid)
+    first = _first_token(datasets) if own and not has_owner else ""
+    datasets.close()
+    settings = Settings(files, ledger, secure=secure, public_url=public, folder=own, databases=addresses)
     alias = f" as {public}" if public else ""
-    say(f"Serving {', '.join(datasets)} on http://{host}:{port}{alias}")
-    if not any(stored.role == "owner" for stored in valid):
+    say(f"Serving {', '.join(names) or 'no data set yet'} on http://{host}:{port}{alias}")
+    say(*(f"! {name} is not served. {problem}" for name, problem in refused.items()))
+    if first:
+        say(
+            f"Sign in as the owner with this link. It is shown only once and valid for {FIRST_DAYS:g} days:",
+            f"  {public or f'http://{host}:{port}'}/console/sign-in#{first}",
+        )
+    elif not has_owner:
         say(
             "There is no valid token yet. Create one:"
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        say(f"  tidegate token make {policies[0]} --role owner --name YOU")
+        say(f"  tidegate token make {files[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
+
+
+def _first_token(datasets: Any) -> str:
+    """Return a new token for the owner of a service that has none."""
+    from tidegate.service.access.tokens import make_token
+
+    text, _ = make_token(_tokens(datasets), role="owner", name="owner", days=FIRST_DAYS)
+    return text
+
+
+def _database(address: str) -> str:
+    """Return an address of the list of databases, without a table."""
+    from urllib.parse import parse_qsl, urlsplit
+
+    parts = urlsplit(address)
+    if parts.scheme not in ("postgresql", "postgres") or "table" in dict(parse_qsl(parts.query)):
+        raise Unsupported(
+            "`--database` must be the address of a Postgres database, without a table.",
+            "Use an address such as postgresql://host/database.",
+        )
+    return address
 
 
 def _refuse_used_port(host: str, port: int) -> None:
@@ -136,9 +180,12 @@ def revoke(
 def _open_tokens(policy: Path, ledger: str) -> Iterator[tuple[Any, str]]:
     from tidegate.service.datasets import ServedDatasets
 
-    datasets = ServedDatasets.from_files([str(policy)], ledger=ledger)
+    is_folder = policy.is_dir()
+    datasets = ServedDatasets.from_files(
+        [] if is_folder else [str(policy)], ledger=ledger, folder=str(policy) if is_folder else ""
+    )
     try:
-        yield _tokens(datasets), next(iter(datasets))
+        yield _tokens(datasets), next(iter(datasets), "")
     finally:
         datasets.close()
 

@@ -102,7 +102,9 @@ ERROR = {
 
 def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> FastAPI:
     """Create the application. The data sets are opened from the settings unless they are passed in."""
-    served = datasets or ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
+    if datasets is None:
+        datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger, folder=settings.folder)
+    served = datasets
     app = FastAPI(
         title="Tidegate",
         version=__version__,

@@ -4,7 +4,9 @@ If a policy file changes, every process reopens the data set at its next request
 describes another data set, the old policy stays in use and the log reports the problem.
 
 A policy file is only appended to: its text and comments stay as they are. Several processes can serve the same file. They
-take turns, and a reader sees either the old file or the new one.
+take turns, and a reader sees either the old file or the new one. Only `PolicyFile.replace` writes a whole new text.
+
+A service with a folder (see `folder.py`) also serves every policy in it. Each process notices a new file at its next request.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from tidegate.ledger import Ledger
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection
 from tidegate.policy.toml import parse_policy, write_collection
+from tidegate.service.folder import ServiceFolder
 from tidegate.service.logs import log_event
 from tidegate.session import Session, open_session
 
@@ -194,45 +197,99 @@ class ServedDatasets(Mapping[str, ServedDataset]):
     """All data sets of a service, by name, over one ledger."""
 
     def __init__(
-        self, sessions: Iterable[Session], *, files: Mapping[str, PolicyFile] | None = None, ledger: str = ""
+        self,
+        sessions: Iterable[Session],
+        *,
+        files: Mapping[str, PolicyFile] | None = None,
+        ledger: str = "",
+        folder: ServiceFolder | None = None,
     ) -> None:
-        """`files` are the policy files of the sessions by data set name; `ledger` overrides the policies' ledger."""
+        """`files` are the policy files of the sessions by data set name; `ledger` overrides the policies' ledger.
+
+        With a `folder`, its policies are served as well, there can be no session, and `ledger` must be an absolute address.
+        """
         opened = list(sessions)
-        if not opened:
-            raise Unsupported("There is no data set to serve.", "Name a policy: tidegate serve people.toml")
+        if not opened and folder is None:
+            raise Unsupported(
+                "There is no data set to serve.",
+                "Name a policy: tidegate serve people.toml. Or start with an empty folder: tidegate serve --folder DIR",
+            )
         addresses = {session.ledger_address for session in opened}
         if len(addresses) > 1:
             raise Unsupported(
                 "These policies name different ledgers, but a service needs a single one.",
                 "Specify the ledger: --ledger all.ledger, or --ledger postgresql://host/database.",
             )
-        self.ledger: Ledger = opened[0].ledger
-        self._turn, self._address = threading.Lock(), ledger
+        self.ledger: Ledger = opened[0].ledger if opened else Ledger(ledger)
+        self._turn, self._address, self.folder = threading.RLock(), ledger, folder
+        self.refused: dict[str, str] = {}  # policy files of the folder that cannot be served, with the reason
+        self._refused_marks: dict[str, Mark | None] = {}
+        self._seen: int | None = None
         self._served: dict[str, ServedDataset] = {}
         for session in opened:
             name = session.policy.dataset.name
             if name in self._served:
                 raise Unsupported(f'Two policies have the name "{name}".', "Serve one of them.")
             self._served[name] = self._serve(session, (files or {}).get(name))
+        self.refresh()
 
     @classmethod
-    def from_files(cls, policies: Iterable[str], *, ledger: str = "") -> ServedDatasets:
-        """Open policies from files. A ledger path is relative to the first policy's folder, as with other commands."""
-        names = list(policies)
-        if ledger and "://" not in ledger and names:
-            ledger = str((Path(names[0]).parent / Path(ledger).expanduser()).absolute())
+    def from_files(cls, policies: Iterable[str], *, ledger: str = "", folder: str = "") -> ServedDatasets:
+        """Open policies from files, and those of a folder.
+
+        A ledger path is relative to the first policy's folder, as with other commands, or else to the service's folder. A
+        service without policies has its ledger in its folder.
+        """
+        names, own = list(policies), ServiceFolder.open(folder) if folder else None
+        start = Path(names[0]).parent if names else own.path if own else Path()
+        if ledger and "://" not in ledger:
+            ledger = str((start / Path(ledger).expanduser()).absolute())
+        if own and not ledger:
+            ledger = open_session(names[0]).ledger_address if names else str(own.ledger)
         sessions = [open_session(name, ledger=ledger) for name in names]
         pairs = zip(sessions, names, strict=True)
         files = {session.policy.dataset.name: PolicyFile(Path(path).absolute()) for session, path in pairs}
-        return cls(sessions, files=files, ledger=ledger)
+        return cls(sessions, files=files, ledger=ledger, folder=own)
+
+    def refresh(self) -> None:
+        """Serve the policies that were added to the folder since the last call. Costs one look at the folder's time."""
+        changed = self.folder.changed_at() if self.folder else None
+        if self.folder is None or (changed is not None and changed == self._seen):
+            return
+        with self._turn:
+            paths = {served.file.path for served in self._served.values() if served.file}
+            for path in self.folder.policies():
+                if path not in paths:
+                    self._serve_new(PolicyFile(path))
+            self._seen = changed
+
+    def _serve_new(self, file: PolicyFile) -> None:
+        """Serve a policy file of the folder. One that cannot be served is logged, and tried again when it changes."""
+        name, mark = file.path.name, file.mark()
+        if name in self.refused and self._refused_marks[name] == mark:
+            return
+        try:
+            session = open_session(file.path, ledger=self._address)
+            if session.policy.dataset.name in self._served:
+                raise Unsupported(f'Another policy has the name "{session.policy.dataset.name}".')
+        except TidegateError as error:
+            self.refused[name], self._refused_marks[name] = error.what, mark
+            log_event("policy-not-taken", file=name, problem=error.code)
+            return
+        self.refused.pop(name, None)
+        self._served[session.policy.dataset.name] = self._serve(session, file, mark)
 
     def __getitem__(self, name: str) -> ServedDataset:
+        if name not in self._served:
+            self.refresh()
         served = self._served[name]
         if served.file is None or served.file.mark() == served.mark:
             return served
         return self._reopen(name)
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._served:
+            self.refresh()
         return name in self._served
 
     def _serve(self, session: Session, file: PolicyFile | None, mark: Mark | None = None) -> ServedDataset:
@@ -266,9 +323,11 @@ class ServedDatasets(Mapping[str, ServedDataset]):
         return session if same else None
 
     def __iter__(self) -> Any:
-        return iter(self._served)
+        self.refresh()
+        return iter(list(self._served))
 
     def __len__(self) -> int:
+        self.refresh()
         return len(self._served)
 
     def close(self) -> None:

@@ -42,13 +42,20 @@ class Settings:
     job_beat: float = 1.0  # seconds between two heartbeats of a job
     job_patience: float = 20.0  # seconds without a heartbeat after which another process takes over a job
 
+    folder: str = ""  # of policies, uploads and drafts; empty: no data set can be added in the console
+    databases: tuple[str, ...] = ()  # Postgres addresses whose tables an owner can serve; they can contain a password
+    largest_upload: int = 2 * 1024**3  # bytes
+    upload_patience: float = 3600.0  # seconds for an upload to arrive
+    largest_form: int = 2 * 1024**2  # bytes of a draft's form: hundreds of columns with lists of values
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
-        return cls(**{**content, "policies": tuple(content["policies"])})
+        lists = {name: tuple(content[name]) for name in ("policies", "databases") if name in content}
+        return cls(**{**content, **lists})
 
 
 def service_url(request: Request) -> str:

@@ -88,7 +88,7 @@ def add_token(request: Request, caller: CurrentCaller, new: NewToken) -> Describ
         raise Unsupported("This service has no data set of that name.")
     options = new.model_dump()
     text, token = make_token(_tokens(request), **options)
-    policy = new.dataset or caller.dataset or next(iter(request.app.state.datasets))
+    policy = new.dataset or caller.dataset or next(iter(request.app.state.datasets), "people")
     code = token_code(options, address=service_url(request), policy=policy)
     return {"token": text, **token_to_dict(token), "code": code}
 
