@@ -18,7 +18,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "draft": "0" * 20, "step": "people"}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
@@ -38,6 +38,7 @@ BODIES: dict[str, Any] = {
     "advice": {"values": 4, "clients": 100, "epsilon": 1},
     "code": {"conversion": {"worlds": 99, "rho": 0.1}},
     "tokens": {"role": "analyst", "name": "new"},
+    "people": {"fields": {"name": ["people"], "unit": ["row"]}},
     "sign-in": {"token": "tg_0000000000000000_" + "a" * 43},
 }
 FREE = ("rows", "records", "outcomes")  # their fields depend on the policy and on what came of it

@@ -103,7 +103,7 @@ def check_usefulness(
         Unsupported: An answer would be useless. The message names the loss with which its error is 1/20 of the range.
     """
     for query, event in zip(queries, events, strict=True):
-        error, extent, unit = _error_and_range(query, query.target(policy), event, confidence)
+        error, extent, unit = error_and_range(query, query.target(policy), event, confidence)
         if error is not None and 0 < extent <= 2 * error:
             says = f"{query.says()[0].upper()}{query.says()[1:]}"
             raise Unsupported(
@@ -115,12 +115,12 @@ def check_usefulness(
 
 def usefulness_note(query: Query, policy: Policy, event: Event) -> str:
     """Return a note for the preview of an answer that `check_usefulness` refuses; empty for others."""
-    error, extent, _ = _error_and_range(query, policy, event, 0.95)
+    error, extent, _ = error_and_range(query, policy, event, 0.95)
     is_useless = error is not None and 0 < extent <= 2 * error
     return "useless, because the error is at least half of the range" if is_useless else ""
 
 
-def _error_and_range(query: Query, policy: Policy, event: Event, confidence: float) -> tuple[float | None, float, str]:
+def error_and_range(query: Query, policy: Policy, event: Event, confidence: float) -> tuple[float | None, float, str]:
     """Return the error, the range that it is compared with, and their unit; no error if it is not known in advance."""
     mechanism = mechanism_for(query)
     rows = rows_per_cell(query, policy)

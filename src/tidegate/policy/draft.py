@@ -209,6 +209,16 @@ def propose(column: str, kind: ColumnType) -> Attribute | None:
     return others.get(guess)
 
 
+def range_by_name(column: str) -> tuple[int, int, str] | None:
+    """Return a round public range for a column whose name suggests one: from, to, step."""
+    return next((numbers for name, numbers in RANGES if re.search(name, column, re.IGNORECASE)), None)
+
+
+def values_by_name(column: str) -> tuple[str, ...]:
+    """Return a public list of values for a column whose name suggests one; empty if it does not."""
+    return next((words for name, words in LISTS if re.search(name, column, re.IGNORECASE)), ())
+
+
 def first_query(policy: Policy) -> str:
     """Return a query to try first: a count by group or with a condition, never the number of rows."""
     public = public_columns(policy)

@@ -324,6 +324,15 @@ def write_policy(policy: Policy) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write_draft(content: dict[str, Any]) -> str:
+    """Return a policy that need not be complete, of one table: an open decision has the value "?"."""
+    lines = [f"version = {content['version']}", "", "[dataset]", *_lines(content["dataset"]), ""]
+    lines += ["[attributes]", *_lines(content["attributes"])]
+    for name, promise in content["promise"].items():
+        lines += ["", f"[promise.{name}]", *_lines(promise)]
+    return "\n".join(lines) + "\n"
+
+
 def write_collection(collection: Collection) -> str:
     """Return a collection as its section of a policy file."""
     section = collection.to_dict()
@@ -366,6 +375,7 @@ __all__ = [
     "policy_from_dict",
     "read_policy",
     "write_collection",
+    "write_draft",
     "write_follows",
     "write_policy",
 ]

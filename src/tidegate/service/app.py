@@ -30,6 +30,7 @@ from tidegate.service.middleware import RequestMiddleware
 from tidegate.service.pages import access as access_page
 from tidegate.service.pages import answers as answers_page
 from tidegate.service.pages import collections as collections_page
+from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
 from tidegate.service.pages import overview
 from tidegate.service.pages import releases as releases_page
@@ -40,6 +41,7 @@ from tidegate.service.routes import (
     answers,
     collection_drafts,
     collections,
+    drafts,
     health,
     ledger,
     notebook,
@@ -64,8 +66,19 @@ PARTS = (
     syntheses,
     ledger,
     risk,
+    drafts,
 )
-PAGES = (overview, syntheses_page, risk_page, releases_page, collections_page, answers_page, ledger_page, access_page)
+PAGES = (
+    overview,
+    syntheses_page,
+    risk_page,
+    releases_page,
+    collections_page,
+    answers_page,
+    ledger_page,
+    access_page,
+    drafts_page,
+)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 

@@ -251,6 +251,11 @@ class ServedDatasets(Mapping[str, ServedDataset]):
         files = {session.policy.dataset.name: PolicyFile(Path(path).absolute()) for session, path in pairs}
         return cls(sessions, files=files, ledger=ledger, folder=own)
 
+    @property
+    def address(self) -> str:
+        """The address of the ledger."""
+        return self._address
+
     def refresh(self) -> None:
         """Serve the policies that were added to the folder since the last call. Costs one look at the folder's time."""
         changed = self.folder.changed_at() if self.folder else None

@@ -39,6 +39,8 @@ STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
 # Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
 BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
+UPLOADS = re.compile(r"/drafts/[0-9a-f]{20}/file")  # streamed: the route counts and limits the bytes
+FORMS = re.compile(r"(/console)?/drafts/[0-9a-f]{20}/.+|(/console)?/data/[^/]+/policy(/previews)?")
 LARGE = 4 * 1024  # bytes: scanning these takes about a millisecond; longer bodies are scanned in a thread
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
@@ -73,7 +75,12 @@ class RequestMiddleware:
         if refused := self._headers(scope):
             return refused, receive
         bulk = BATCHES.fullmatch(scope["path"]) is not None
+        if scope["method"] == "PUT" and UPLOADS.fullmatch(scope["path"]):
+            most = self._settings.largest_upload
+            return (_too_large(most) if _length(scope) > most else None), receive
         most = self._settings.largest_batch if bulk else self._settings.largest_body
+        if FORMS.fullmatch(scope["path"]):
+            most = self._settings.largest_form
         if _length(scope) > most:
             return _too_large(most), receive
         try:

@@ -54,7 +54,7 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
-        lists = {name: tuple(content[name]) for name in ("policies", "databases") if name in content}
+        lists: dict[str, Any] = {name: tuple(content.get(name, ())) for name in ("policies", "databases")}
         return cls(**{**content, **lists})
 
 

@@ -1,6 +1,7 @@
 """Exact figures from private rows that the owner of a table should know before others query it.
 
-Nothing here is noisy, charged or recorded. It is for the owner only: no verb and no route of the service calls it.
+Nothing here is noisy, charged or recorded. It is for the owner only: no verb calls it, and of the service's routes only the
+check of a draft and of a policy, which are for owners and store nothing.
 
 The names and types of a file's columns serve a first policy. Values are read for their types only.
 """
@@ -272,6 +273,11 @@ def column_types(path: Path) -> dict[str, ColumnType]:
         table = ask_engine(lambda: duckdb.detect_types(path), what=f"reading the types of {path.name}")
     else:
         table = duckdb.open_file(path, {})
+    return table_types(table)
+
+
+def table_types(table: Any) -> dict[str, ColumnType]:
+    """Return each column of an open table with its type."""
     return {name: _kind(kind) for name, kind in table.schema().items()}
 
 

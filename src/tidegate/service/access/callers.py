@@ -42,6 +42,11 @@ class Caller:
         if self.dataset and self.dataset != dataset:
             raise NotAllowed("This token is for another data set.")
 
+    def refuse_part(self) -> None:
+        """Raise NotAllowed if the token is for one data set: only an owner of all can add or change data sets."""
+        if self.dataset:
+            raise NotAllowed("This token is for one data set, so it cannot add data sets or change policies.")
+
     def refuse_other_records(self, secret: bytes, dataset: str, keys: list[str]) -> None:
         """Raise NotAllowed if a respondent requests anything but their own record."""
         if self.role != RESPONDENT:

@@ -14,11 +14,12 @@ from starlette.concurrency import run_in_threadpool
 
 from tidegate.errors import NotAllowed, NotSignedIn, NotThere
 from tidegate.service.access.callers import Caller, Callers
-from tidegate.service.access.csrf import HEADER, refuse_foreign
+from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_of
 from tidegate.service.errors import DESCRIPTIONS
+from tidegate.service.forms import form_fields
 from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -81,7 +82,7 @@ class Guard:
         except NotSignedIn:  # the sign-in has ended: public pages stay public
             return Caller()
         try:
-            refuse_foreign(request.method, cookie, request.headers.get(HEADER, ""))
+            refuse_foreign(request.method, cookie, await _csrf(request, rule))
         except NotAllowed:
             if PUBLIC in rule.roles:  # a public route needs no cookie
                 return Caller()
@@ -117,6 +118,14 @@ class GuardedRoute(APIRoute):
 
 def address_of(request: Request) -> str:
     return request.client.host if request.client else "unknown"
+
+
+async def _csrf(request: Request, rule: Rule) -> str:
+    """Return the CSRF token of a request: its header, or the field of a form that a page posts without scripts."""
+    header = request.headers.get(HEADER, "")
+    if header or request.method in SAFE or rule.tag != "pages":
+        return header
+    return next(iter((await form_fields(request)).get("csrf", [])), "")
 
 
 def _bearer(request: Request) -> str | None:

@@ -30,6 +30,7 @@ class Rule:
         return self.method, self.path
 
 
+_DRAFT = "/drafts/{draft}"
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
 _JOBS = "/data/{name}/syntheses"
@@ -155,6 +156,16 @@ RULES = (
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
     Rule("POST", "/risk/advice", ANALYSTS, "risk", "Recommend an operator for a privacy requirement"),
     Rule("POST", "/risk/code", ANALYSTS, "risk", "Get a calculation as a code snippet"),
+    Rule("GET", "/drafts", OWNERS, "drafts", "List the drafts of new data sets"),
+    Rule("POST", "/drafts", OWNERS, "drafts", "Start a draft of a new data set"),
+    Rule("GET", _DRAFT, OWNERS, "drafts", "Get a draft: its steps, problems, and policy"),
+    Rule("DELETE", _DRAFT, OWNERS, "drafts", "Delete a draft and the file that was uploaded for it"),
+    Rule("PUT", f"{_DRAFT}/file", OWNERS, "drafts", "Upload the table of a draft as CSV or Parquet"),
+    Rule("POST", f"{_DRAFT}/steps/{{step}}", OWNERS, "drafts", "Fill in a step of a draft, or preview it"),
+    Rule("GET", f"{_DRAFT}/policy", OWNERS, "drafts", "Download the policy of a draft as TOML"),
+    Rule("POST", f"{_DRAFT}/check", OWNERS, "drafts", "Compare the table with the columns, for the data holder only"),
+    Rule("GET", f"{_DRAFT}/simulation", OWNERS, "drafts", "Get the accuracy of typical queries under the policy"),
+    Rule("POST", f"{_DRAFT}/publication", OWNERS, "drafts", "Serve the data set and create an analyst's token"),
     Rule("GET", "/", EVERYBODY, "pages", "Redirect to the console"),
     Rule("GET", "/console/sign-in", EVERYBODY, "pages", "Sign in"),
     Rule("POST", "/console/sign-in", EVERYBODY, "pages", "Sign in with the page's form, without scripts"),
@@ -175,6 +186,11 @@ RULES = (
     Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Query: the cost before, the answer after"),
     Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
     Rule("GET", "/console/access", OWNERS, "pages", "Access: create, list, and revoke tokens"),
+    Rule("GET", "/console/drafts", OWNERS, "pages", "Data sets that are being added"),
+    Rule("POST", "/console/drafts", OWNERS, "pages", "Start a draft, without scripts"),
+    Rule("GET", f"/console{_DRAFT}/{{step}}", OWNERS, "pages", "A step of a draft, from the source to its publication"),
+    Rule("POST", f"/console{_DRAFT}/{{step}}", OWNERS, "pages", "Fill in a step of a draft, without scripts"),
+    Rule("POST", f"/console{_DRAFT}", OWNERS, "pages", "Delete a draft, without scripts"),
     Rule(
         "GET",
         "/forms/{name}/{collection}",

@@ -1,0 +1,54 @@
+// Upload a table: the file is sent as it is, with its progress, and the next step opens when it was read.
+
+import { fieldError } from "./field_errors.js";
+
+const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
+const byId = (id) => document.getElementById(id);
+const megabytes = (bytes) => `${(bytes / 1024 ** 2).toFixed(1)} MB`;
+
+export function prepareUpload() {
+  const form = byId("upload");
+  if (!form) return;
+  form.hidden = false;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const file = byId("file").files[0];
+    const problem = !file ? "Choose a file." : file.size > Number(form.dataset.largest) ? `The file is larger than ${megabytes(form.dataset.largest)}. Put it into the data folder of the service.` : null;
+    fieldError(byId("file"), problem);
+    if (!problem) send(form, file);
+  });
+}
+
+/** Send a file; fetch reports no progress of uploads. */
+function send(form, file) {
+  const request = new XMLHttpRequest();
+  request.open("PUT", `${form.dataset.address}?name=${encodeURIComponent(file.name)}&encoding=${byId("encoding").value}`);
+  request.setRequestHeader("X-CSRF-Token", CSRF);
+  request.setRequestHeader("Accept", "application/json");
+  request.upload.addEventListener("progress", (event) => show(event.loaded, event.total));
+  request.addEventListener("load", () => finish(form, request));
+  request.addEventListener("error", () => stop("The service cannot be reached, or it refused the file. Try again."));
+  byId("send").disabled = true;
+  show(0, file.size);
+  request.send(file);
+}
+
+function show(loaded, total) {
+  byId("upload-progress").hidden = false;
+  byId("bar").value = total ? loaded / total : 0;
+  byId("bar-text").textContent = loaded < total ? `${megabytes(loaded)} of ${megabytes(total)} sent` : "Reading the column names and types …";
+}
+
+function finish(form, request) {
+  if (request.status === 200) return location.assign(form.dataset.next);
+  let error = { what: `The service responded with status ${request.status}.`, do: "" };
+  try { error = JSON.parse(request.responseText).error ?? error; } catch { /* not JSON */ }
+  return stop(`${error.what} ${error.do}`.trim());
+}
+
+function stop(text) {
+  byId("upload-progress").hidden = true;
+  byId("send").disabled = false;
+  fieldError(byId("file"), text);
+  byId("file").focus();
+}

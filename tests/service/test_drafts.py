@@ -1,0 +1,314 @@
+"""Drafts over the API: from an upload to a served data set, what is refused, and who is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+from support.service import quiet_settings
+
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.permissions import ANALYST, OWNER
+from tidegate.service.access.tokens import make_token
+from tidegate.service.app import create_app
+
+SECRET = "MARKER-51c9-"
+CSV = "person,age,town,paid\n" + "".join(
+    f"{SECRET}{n},{20 + n % 50},{'Aby' if n % 3 else 'Berg'},{n % 7}.5\n" for n in range(300)
+)
+PEOPLE = {"name": ["people"], "unit": ["row"], "rows": ["300"]}
+COLUMNS = {
+    "kind-0": ["key"],
+    "kind-1": ["integer"],
+    "from-1": ["0"],
+    "to-1": ["120"],
+    "kind-2": ["category"],
+    "values-2": ["Aby\nBerg"],
+    "kind-3": ["number"],
+    "from-3": ["0"],
+    "to-3": ["100"],
+    "step-3": ["0.5"],
+}
+PROMISE = {"promise": ["guess"], "protect": ["age"], "one_in": ["20"], "guarantee": ["average"]}
+
+
+@dataclass
+class Gate:
+    """A service with an empty folder."""
+
+    client: TestClient
+    app: Any
+    folder: Path
+    tokens: dict[str, str]
+
+    def call(self, method: str, path: str, role: str = OWNER, **more: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.tokens[role]}", **more.pop("headers", {})}
+        return self.client.request(method, path, headers=headers, **more)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self.call("POST", path, json=body if body is not None else {})
+
+    def start(self) -> str:
+        return str(self.post("/drafts").json()["id"])
+
+    def upload(self, draft: str, content: bytes | str, name: str = "people.csv", encoding: str = "utf-8") -> Any:
+        query = {"name": name, "encoding": encoding}
+        return self.call("PUT", f"/drafts/{draft}/file", content=content, params=query)
+
+    def fill(self, draft: str, **steps: dict[str, list[str]]) -> Any:
+        results = [self.post(f"/drafts/{draft}/steps/{step}", {"fields": fields}) for step, fields in steps.items()]
+        return results[-1].json()
+
+
+@pytest.fixture
+def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_hashes: None) -> Iterator[Gate]:
+    monkeypatch.setenv("TIDEGATE_REGISTRY", "")
+    settings = quiet_settings(folder=str(tmp_path / "gate"), largest_upload=1024 * 1024)
+    app = create_app(settings)
+    store = Tokens(app.state.datasets.ledger.store)
+    tokens = {role: make_token(store, role=role, name=role)[0] for role in (OWNER, ANALYST)}
+    tokens["part"] = make_token(store, role=OWNER, name="part", dataset="people")[0]
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        yield Gate(client, app, tmp_path / "gate", tokens)
+
+
+def problems_of(content: Any, step: str) -> Any:
+    return next(part["problems"] for part in content["steps"] if part["step"] == step)
+
+
+def filled(gate: Gate) -> str:
+    draft = gate.start()
+    assert gate.upload(draft, CSV).status_code == 200
+    content = gate.fill(draft, people=PEOPLE, columns=COLUMNS, promise=PROMISE)
+    assert content["complete"], content
+    return draft
+
+
+def test_upload_is_served_after_six_steps_and_an_analyst_gets_an_answer(gate: Gate) -> None:
+    draft = filled(gate)
+    simulated = gate.call("GET", f"/drafts/{draft}/simulation?queries=10").json()
+    assert {"The mean of age", "The number of rows by town"} <= {line["query"] for line in simulated["lines"]}
+    gate.fill(draft, publication={"analyst": ["ana"], "percent": ["10"], "days": ["30"]})
+    published = gate.post(f"/drafts/{draft}/publication")
+    assert published.status_code == 201, published.text
+    gate.tokens["ana"] = published.json()["token"]
+    me = gate.call("GET", "/me", "ana").json()
+    assert (me["dataset"], me["role"]) == ("people", "analyst")
+    described = gate.call("GET", "/data/people", "ana").json()
+    assert float(described["account"]["own"]["share"]) == pytest.approx(float(described["account"]["ceiling"]) / 10)
+    question = {"sql": "SELECT AVG(age) FROM people", "share": 0.05}
+    answer = gate.call("POST", "/data/people/answers", "ana", json=question)
+    assert answer.status_code == 200, answer.text
+    policy = gate.folder / "people.toml"
+    assert oct(policy.stat().st_mode)[-3:] == "600"
+    again = gate.post(f"/drafts/{draft}/publication")
+    assert (again.status_code, "published before" in again.text) == (422, True)
+    assert gate.fill(draft, people=PEOPLE)["error"]["code"] == "unsupported"
+
+
+def test_draft_keeps_what_was_typed_and_names_the_problem_at_its_field(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV)
+    content = gate.fill(draft, people={"name": ["9 lives"], "unit": ["person"], "key": ["nobody"], "at_most": ["0"]})
+    assert set(problems_of(content, "people")) == {"name", "key", "at_most"}
+    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["low"], "to-3": ["1,5"], "values-2": [""]})
+    assert set(problems_of(content, "columns")) == {"from-1", "to-3", "values-2"}
+    assert 'values = "?"' in content["toml"]
+    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["130"]}, people=PEOPLE)
+    assert set(problems_of(content, "columns")) == {"to-1"}
+    content = gate.fill(draft, columns=COLUMNS, promise={**PROMISE, "one_in": ["500"]})
+    assert "random guess" in problems_of(content, "promise")["one_in"]
+    assert content["complete"] is False
+    assert gate.call("GET", f"/drafts/{draft}/simulation").status_code == 422
+    assert gate.post(f"/drafts/{draft}/publication").status_code == 422
+    assert not list(gate.folder.glob("*.toml"))
+
+
+def test_preview_changes_nothing(gate: Gate) -> None:
+    draft = filled(gate)
+    before = gate.call("GET", f"/drafts/{draft}").json()
+    stricter = {"fields": {**PROMISE, "one_in": ["15"], "guarantee": ["worst-case"]}, "store": False}
+    preview = gate.post(f"/drafts/{draft}/steps/promise", stricter).json()
+    assert preview["promise"]["says"] == "Nobody's age can be guessed with more than 1 chance in 15."
+    assert set(preview["promise"]["readings"]) == {"worst-case", "average"}
+    assert gate.call("GET", f"/drafts/{draft}").json() == before
+
+
+def test_promise_is_never_weaker_than_its_text(gate: Gate) -> None:
+    from tidegate.service.drafts.policy import most_one_in, rho_of
+
+    for number in range(2, 1000):
+        assert rho_of(str(number)) * number <= 1
+    for worlds in range(3, 200):
+        assert float(rho_of(str(int(most_one_in(1 / worlds))))) > 1 / worlds
+
+
+def test_check_reports_exact_numbers_to_the_owner_and_stores_none(gate: Gate) -> None:
+    draft = gate.start()
+    messy = CSV + "x,999,Abby,\ny,,Berg,oops\n"
+    gate.upload(draft, messy)
+    gate.fill(draft, people=PEOPLE, columns=COLUMNS)
+    report = gate.post(f"/drafts/{draft}/check").json()
+    by_name = {column["column"]: column for column in report["columns"]}
+    assert report["rows"] == 302
+    assert by_name["age"]["outside"]["above"] == 1
+    assert by_name["age"]["missing"] == 1
+    assert by_name["paid"]["outside"]["unreadable"] == 1
+    assert [(label["value"], label["nearest"]) for label in by_name["town"]["unlisted"]] == [("Abby", "Aby")]
+    stored = "".join(path.read_text() for path in (gate.folder / "drafts").glob("*.json"))
+    assert "Abby" not in stored
+    assert SECRET not in stored
+
+
+@pytest.mark.parametrize("role", [ANALYST, "part"])
+def test_drafts_are_for_owners_of_all_data_sets(gate: Gate, role: str) -> None:
+    draft = filled(gate)
+    for method, path in (
+        ("GET", "/drafts"),
+        ("POST", "/drafts"),
+        ("GET", f"/drafts/{draft}"),
+        ("POST", f"/drafts/{draft}/check"),
+        ("POST", f"/drafts/{draft}/publication"),
+        ("PUT", f"/drafts/{draft}/file?name=a.csv"),
+        ("DELETE", f"/drafts/{draft}"),
+        ("GET", f"/console/drafts/{draft}/columns"),
+    ):
+        assert gate.call(method, path, role).status_code == 403, path
+
+
+HOSTILE: dict[str, tuple[str, bytes]] = {
+    "empty": ("a.csv", b""),
+    "only line ends": ("a.csv", b"\n\n\n"),
+    "binary": ("a.csv", bytes(range(256)) * 100),
+    "zip": ("a.csv", b"PK\x03\x04" + b"\0" * 5000),
+    "gzip": ("a.csv.gz", b"\x1f\x8b" + b"\0" * 100),
+    "UTF-16": ("a.csv", "age,town\n3,Aby\n".encode("utf-16")),
+    "Latin-1 header": ("a.csv", "größe,town\n3,Aby\n".encode("latin-1")),
+    "duplicate headers": ("a.csv", b"age,age\n1,2\n"),
+    "empty header": ("a.csv", b"age,,town\n1,2,3\n"),
+    "a million columns": ("a.csv", b",".join(b"c%d" % n for n in range(100_000)) + b"\n"),
+    "one long line": ("a.csv", b"x" * 1024 * 1024),
+    "too large": ("a.csv", b"age\n" + b"1\n" * 600_000),
+    "not Parquet": ("a.parquet", b"age\n1\n"),
+    "Parquet without a footer": ("a.parquet", b"PAR1" + b"\xff" * 100 + b"\xff\xff\xff\x7fPAR1"),
+    "Parquet with a bad footer": ("a.parquet", b"PAR1" + b"\x15" * 100 + (90).to_bytes(4, "little") + b"PAR1"),
+    "another type": ("a.xlsx", b"PK"),
+    "a script": ("a.html", b"<script>"),
+    "control characters": ("a.csv", b"age,to\x07wn\n1,2\n"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_upload_is_refused_and_leaves_nothing(gate: Gate, name: str, caplog: Any) -> None:
+    draft = gate.start()
+    file, content = HOSTILE[name]
+    result = gate.upload(draft, content, file)
+    assert result.status_code in (413, 422), result.text
+    assert set(result.json()["error"]) == {"code", "what", "do", "facts"}
+    assert result.json()["error"]["do"]
+    assert list((gate.folder / "data").iterdir()) == []
+    assert gate.call("GET", f"/drafts/{draft}").json()["source"] is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../people.csv", "..\\..\\people.csv", "/etc/people.csv", "data/../../people.csv", ".people.csv", "people.CSV"],
+)
+def test_upload_stays_in_the_data_folder(gate: Gate, name: str) -> None:
+    result = gate.upload(gate.start(), CSV, name)
+    assert result.status_code == 200, result.text
+    assert [path.name for path in (gate.folder / "data").iterdir()] == ["people.csv"]
+    assert oct((gate.folder / "data" / "people.csv").stat().st_mode)[-3:] == "600"
+    assert {path.name for path in gate.folder.parent.iterdir()} == {"gate"}
+
+
+def test_upload_replaces_no_file_and_is_deleted_with_its_draft(gate: Gate) -> None:
+    first, second = gate.start(), gate.start()
+    gate.upload(first, CSV)
+    assert gate.upload(second, CSV.replace("age", "years")).json()["source"]["path"] == "data/people-2.csv"
+    assert gate.call("DELETE", f"/drafts/{second}").status_code == 200
+    assert [path.name for path in (gate.folder / "data").iterdir()] == ["people.csv"]
+    assert gate.call("GET", f"/drafts/{second}").status_code == 404
+
+
+def test_file_in_the_data_folder_is_chosen_by_name_only(gate: Gate) -> None:
+    draft = gate.start()
+    (gate.folder / "data" / "shop.csv").write_text(CSV)
+    for path in ("../people.toml", "/etc/passwd", "nowhere.csv", ""):
+        refused = gate.fill(draft, source={"source": ["path"], "path": [path]})
+        assert refused["error"]["code"] == "not-there"
+    content = gate.fill(draft, source={"source": ["path"], "path": ["shop.csv"]})
+    assert (content["source"]["path"], content["name"]) == ("data/shop.csv", "shop")
+    gate.call("DELETE", f"/drafts/{draft}")
+    assert (gate.folder / "data" / "shop.csv").exists(), "only uploads are deleted"
+
+
+def test_other_encodings_are_converted(gate: Gate) -> None:
+    draft = gate.start()
+    content = gate.upload(draft, "größe;stadt\n1;Köln\n".encode("cp1252"), encoding="cp1252").json()
+    assert list(content["types"]) == ["größe", "stadt"]
+    assert (gate.folder / "data" / "people.csv").read_text("utf-8") == "größe;stadt\n1;Köln\n"
+    assert list(gate.upload(draft, "a,b\n1,2\n".encode("utf-16"), encoding="utf-16").json()["types"]) == ["a", "b"]
+    assert gate.upload(draft, b"a\n", encoding="rot13").status_code == 422
+
+
+def test_new_source_keeps_the_fields_of_columns_that_stay(gate: Gate) -> None:
+    draft = filled(gate)
+    gate.upload(draft, "new,age,person,town\n1,30,a,Aby\n2,40,b,Berg\n")
+    content = gate.call("GET", f"/drafts/{draft}").json()
+    assert 'age = { kind = "integer", from = 0, to = 120' in content["toml"]
+    assert "Berg" in content["toml"]
+    assert set(problems_of(content, "columns")) == {"from-0", "to-0"}
+
+
+def test_nothing_of_an_upload_is_in_logs_or_errors(gate: Gate, caplog: Any) -> None:
+    caplog.set_level("INFO")
+    draft = gate.start()
+    for content in (CSV + f'"{SECRET}', f"{SECRET},{SECRET}\n1,2\n", f"{SECRET}\0"):
+        assert SECRET not in json.dumps(gate.upload(draft, content).json().get("error", {}))
+    gate.fill(draft, people=PEOPLE, columns=COLUMNS)
+    gate.post(f"/drafts/{draft}/check")
+    assert SECRET not in caplog.text
+    assert all(SECRET not in str(getattr(record, "facts", "")) for record in caplog.records)
+
+
+def test_second_account_of_a_source_needs_a_reason(gate: Gate) -> None:
+    draft = filled(gate)
+    gate.post(f"/drafts/{draft}/publication")
+    gate.post("/data/people/answers", {"sql": "SELECT AVG(age) FROM people", "share": 0.05})
+    second = gate.start()
+    gate.fill(second, source={"source": ["path"], "path": ["people.csv"]})
+    gate.fill(second, people={**PEOPLE, "name": ["again"]}, columns=COLUMNS, promise=PROMISE)
+    refused = gate.post(f"/drafts/{second}/publication").json()["error"]
+    assert 'has the account "people"' in refused["what"]
+    assert not (gate.folder / "again.toml").exists()
+    gate.fill(second, publication={"reason": ["The first one was for a test."]})
+    assert gate.post(f"/drafts/{second}/publication").status_code == 201
+    assert gate.post("/data/again/previews", {"sql": "SELECT AVG(age) FROM again", "share": 0.05}).status_code == 200
+
+
+def test_name_of_a_served_data_set_is_refused(gate: Gate) -> None:
+    gate.post(f"/drafts/{filled(gate)}/publication")
+    other = gate.start()
+    gate.upload(other, CSV.replace("Aby", "Ceder"))
+    gate.fill(other, people=PEOPLE, columns={**COLUMNS, "values-2": ["Ceder\nBerg"]}, promise=PROMISE)
+    assert "already has a data set" in gate.post(f"/drafts/{other}/publication").json()["error"]["what"]
+
+
+def test_form_without_the_page_s_token_is_refused(gate: Gate) -> None:
+    signed_in = gate.client.post("/sign-in", json={"token": gate.tokens[OWNER]}).json()
+    form = {"csrf": signed_in["csrf"]}
+    for fields in ({}, {"csrf": "wrong"}):
+        assert gate.client.post("/console/drafts", data=fields).status_code == 403
+    assert gate.client.post("/drafts", json=form).status_code == 403, "the API needs the header"
+    started = gate.client.post("/console/drafts", data=form, follow_redirects=False)
+    assert started.status_code == 303
+    page = gate.client.get(started.headers["location"], headers={"Accept": "text/html"})
+    assert "Where is the table?" in page.text
+    upload = started.headers["location"].removeprefix("/console").replace("/source", "/file?name=a.csv")
+    assert gate.client.put(upload, content=CSV).status_code == 403
