@@ -69,12 +69,15 @@ def check(
 ) -> None:
     """Verify the hashes, the chain, the prices and the totals of all entries."""
     from tidegate.ledger import verify_export
+    from tidegate.ledger.upkeep import note_work
 
     if selection:
         _verify_selection(where)
     with working("verifying"):
-        exported = where.endswith(".jsonl")
-        verdict = verify_export(Path(where), head=head) if exported else _open(where).verify(head=head)
+        opened = None if where.endswith(".jsonl") else _open(where)
+        verdict = opened.verify(head=head) if opened else verify_export(Path(where), head=head)
+    if opened:
+        note_work(opened, "verification", holds=verdict.holds, entries=verdict.entries)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
         result = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
@@ -148,9 +151,12 @@ def backup(
 ) -> None:
     """Copy the whole ledger into one file, even while it is in use, and verify the copy."""
     from tidegate.ledger import backup as copy_ledger
+    from tidegate.ledger.upkeep import note_work
 
     with working("copying"):
-        copied = copy_ledger(_open(where), dest)
+        opened = _open(where)
+        copied = copy_ledger(opened, dest)
+    note_work(opened, "backup", entries=copied.entries)
     if json:
         return emit({"written": copied.path, "entries": copied.entries, "head": copied.head, "bytes": copied.size})
     return say(

@@ -229,6 +229,23 @@ class Ledger(Rows):
             totals.put(connection, policy.dataset.name, after)
             return _account(append(connection, end, **fields), after)
 
+    def preview_account(self, policy: Policy) -> Account:
+        """Return the account as `open_account` would leave it, without an entry.
+
+        Raises:
+            PolicyLoosened: Something was spent under a policy that promises more.
+        """
+        name = policy.dataset.name
+        with self.store.reading() as connection:
+            fields, after = _opening(connection, policy, queries.head(connection, name))
+        spent, limits = Amount.parse(fields["spent"]), after.ceilings
+        return Account(name, spent, limits.main, policy.fingerprint, after.spent, limits)
+
+    def policies(self, name: str) -> list[Entry]:
+        """Return the entries that opened or changed the policy of an account, in order."""
+        with self.store.reading() as connection:
+            return queries.policies(connection, name)
+
     def account(self, name: str) -> Account | None:
         """Return the current account, or None if there is none yet."""
         with self.store.reading() as connection:

@@ -147,6 +147,11 @@ def last_policy(connection: Connection, account: str) -> Any:
     return entry.content() if entry else {}
 
 
+def policies(connection: Connection, account: str) -> list[Entry]:
+    """Return all policy entries of an account, in order."""
+    return _of_kind(connection, account, OPENED)
+
+
 def desk(connection: Connection, account: str) -> Entry | None:
     """Return the entry that last opened the release desk of an account."""
     return _latest(connection, account, DESK)

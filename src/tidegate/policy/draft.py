@@ -51,8 +51,8 @@ BUCKETS = 64  # of a text column that is counted by bucket
 MOST_GROUPS = 20  # groups of a first query
 # Round public numbers by name: from, to, step.
 RANGES: list[tuple[str, tuple[int, int, str]]] = [
-    (r"(^|_)age($|_)", (0, 120, "1")),
-    (r"year", (1900, 2050, "1")),
+    (r"(^|[_\W])age($|[_\W])", (0, 120, "1")),
+    (r"year(?!s)", (1900, 2050, "1")),
     (r"percent|pct|score|rate$", (0, 100, "0.1")),
     (r"income|salary|wage|earning|revenue", (0, 200_000, "100")),
     (r"height", (0, 250, "1")),

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from tidegate import __version__
 from tidegate.errors import TidegateError
+from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
@@ -33,6 +34,7 @@ from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
 from tidegate.service.pages import overview
+from tidegate.service.pages import policies as policies_page
 from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
 from tidegate.service.pages import syntheses as syntheses_page
@@ -43,8 +45,10 @@ from tidegate.service.routes import (
     collections,
     drafts,
     health,
+    home,
     ledger,
     notebook,
+    policies,
     releases,
     risk,
     selections,
@@ -67,6 +71,8 @@ PARTS = (
     ledger,
     risk,
     drafts,
+    policies,
+    home,
 )
 PAGES = (
     overview,
@@ -78,6 +84,7 @@ PAGES = (
     ledger_page,
     access_page,
     drafts_page,
+    policies_page,
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
@@ -129,7 +136,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
         lifespan=_lifespan,
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
-    app.state.guard = _guard(settings, served)
+    app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
         app.include_router(part.routes)

@@ -74,6 +74,26 @@ class PolicyFile:
             f"The service cannot write the policy file: {problem}.", "Add the section to the file by hand."
         )
 
+    def replace(self, text: str, *, to: Policy, agree: Callable[[Policy], None]) -> Policy:
+        """Replace the whole text of the file, which described the policy `to`, and return the new policy.
+
+        Guarantee:
+            On any error the file is unchanged. `agree` is called with the new policy just before the file is replaced. If it
+            raises, nothing changes.
+        """
+        path = self.path.resolve()
+        problem = ""
+        try:
+            with alone(path.with_name(f".{path.name}.lock")):
+                if parse_policy(path.read_bytes().decode("utf-8"), folder=path.parent) != to:
+                    raise StalePolicy("The policy file was changed in the meantime.", "Reload the page and try again.")
+                policy = parse_policy(text, folder=path.parent)
+                _replace(path, text, lambda: agree(policy))
+                return policy
+        except (OSError, UnicodeDecodeError) as error:
+            problem = getattr(error, "strerror", None) or type(error).__name__
+        raise Unsupported(f"The service cannot write the policy file: {problem}.", "Change the file by hand.")
+
 
 def _with_section(text: str, section: str) -> str:
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}\n{section}"

@@ -30,7 +30,7 @@ class Rule:
         return self.method, self.path
 
 
-_DRAFT = "/drafts/{draft}"
+_DRAFT, _POLICY = "/drafts/{draft}", "/data/{name}/policy"
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
 _JOBS = "/data/{name}/syntheses"
@@ -156,6 +156,11 @@ RULES = (
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
     Rule("POST", "/risk/advice", ANALYSTS, "risk", "Recommend an operator for a privacy requirement"),
     Rule("POST", "/risk/code", ANALYSTS, "risk", "Get a calculation as a code snippet"),
+    Rule("GET", _POLICY, OWNERS, "policies", "Get the policy as TOML, with all its versions and their differences"),
+    Rule("POST", f"{_POLICY}/previews", OWNERS, "policies", "Preview what a changed policy means for the account"),
+    Rule("PUT", _POLICY, OWNERS, "policies", "Change the policy; promises can only become stricter"),
+    Rule("POST", f"{_POLICY}/check", OWNERS, "policies", "Compare the data with the policy, for the data holder only"),
+    Rule("GET", "/home", OWNERS, "home", "Get spending by person, waiting requests, reports, jobs, and warnings"),
     Rule("GET", "/drafts", OWNERS, "drafts", "List the drafts of new data sets"),
     Rule("POST", "/drafts", OWNERS, "drafts", "Start a draft of a new data set"),
     Rule("GET", _DRAFT, OWNERS, "drafts", "Get a draft: its steps, problems, and policy"),
@@ -186,6 +191,8 @@ RULES = (
     Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Query: the cost before, the answer after"),
     Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
     Rule("GET", "/console/access", OWNERS, "pages", "Access: create, list, and revoke tokens"),
+    Rule("GET", f"/console{_POLICY}", OWNERS, "pages", "Policy: as a form and as TOML, its versions, its consequences"),
+    Rule("POST", f"/console{_POLICY}", OWNERS, "pages", "Preview or change a policy, without scripts"),
     Rule("GET", "/console/drafts", OWNERS, "pages", "Data sets that are being added"),
     Rule("POST", "/console/drafts", OWNERS, "pages", "Start a draft, without scripts"),
     Rule("GET", f"/console{_DRAFT}/{{step}}", OWNERS, "pages", "A step of a draft, from the source to its publication"),

@@ -61,6 +61,7 @@ class DraftPolicy:
 
     draft: Draft
     databases: Sequence[str] = ()
+    is_untouched: bool = False  # the promise was proposed, and nobody has confirmed it
     problems: dict[str, dict[str, str]] = field(default_factory=dict)  # by step, by field
 
     def __post_init__(self) -> None:
@@ -238,15 +239,23 @@ class DraftPolicy:
             return None
         return Decimal(text)
 
+    def _has_window(self, name: str) -> bool:
+        return bool(self.draft.value("promise", f"within-{list(self.draft.types).index(name)}").strip())
+
     def _refuse_infeasible(self, promise: Identification) -> None:
         """Refuse a promise that no noise could keep, at the field that decides it."""
         try:
             policy = Policy(Dataset("draft"), self.attributes, promise, version=2)
             budget_of(policy).refuse_infeasible()
         except Infeasible as error:
-            least = error.facts.get("smallest_rho", 1.0)
-            possible = f" Promise at most 1 in {most_one_in(least):g}." if least < 0.5 else ""
-            self.refuse("promise", "one_in", f"{error.what}{possible}")
+            name, guess = error.facts["target"], float(error.facts["smallest_rho"])
+            possible = (
+                f"Choose at most {most_one_in(guess):g}" if most_one_in(guess) >= 2 else "Do not protect this column"
+            )
+            text = f'A random guess of "{name}" is already right 1 time in {1 / guess:.3g}. {possible}, or a smaller distance.'
+            self.refuse(
+                "promise", "one_in", text if self._has_window(name) else text.replace(", or a smaller distance", "")
+            )
         except TidegateError as error:
             index = next((list(self.draft.types).index(name) for name in promise.within), None)
             self.refuse(

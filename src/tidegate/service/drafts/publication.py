@@ -59,7 +59,7 @@ def publish(
         TableError: The source cannot be read.
     """
     folder = datasets.folder
-    policy = reading.policy(folder.path) if folder else None
+    policy = reading.policy(folder.path) if folder and not reading.is_untouched else None
     if folder is None or policy is None:
         raise Unsupported("The policy is not complete.", "Go back to the steps that are marked.")
     if draft.published:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from fastapi import Request
@@ -11,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.errors import TidegateError
-from tidegate.policy import Numeric
+from tidegate.policy import Numeric, Policy
 from tidegate.service.drafts.columns import GRIDS, KINDS, MISSING, PARTS, is_proposed
 from tidegate.service.drafts.policy import MOST_ONE_IN, DraftPolicy, most_one_in
 from tidegate.service.drafts.promise import one_in, random_guess
@@ -131,6 +132,7 @@ def _show_step(
         "fields": {name: values[0] if values else "" for name, values in fields.items()},
         "many_fields": fields,
         "problems": problems,
+        "labels": {name: _label(draft, step, name) for name in problems},
         "error": body_of(error, owner=True)["error"] if error else None,
         "back": STEPS[STEPS.index(step) - 1] if step != STEPS[0] else "",
         "report": None,
@@ -144,9 +146,19 @@ def _show_step(
     return show(f"draft_{step}", request, view, here="drafts", json_urls=(f"/drafts/{draft.id}",))
 
 
+def _label(draft: Draft, step: Step, name: str) -> str:
+    """Return the column that a field belongs to, to follow its problem in the list of all; empty for other fields."""
+    index = name.rpartition("-")[2]
+    is_column = step in ("columns", "promise") and index.isdecimal() and int(index) < len(draft.types)
+    return list(draft.types)[int(index)] if is_column else ""
+
+
 def _marks(content: dict[str, Any], step: Step) -> dict[str, str]:
     """Return the state of each step for the list of steps: done, open, or here."""
     marks = {part["step"]: "open" if part["problems"] else "done" for part in content["steps"]}
+    if not content["source"]:
+        marks = dict.fromkeys(marks, "open")
+    marks |= {} if content["complete"] or marks["promise"] == "open" else {"promise": "open"}
     marks |= {"simulation": "done" if content["complete"] else "open"}
     marks |= {"publication": "done" if content["published"] else "open"}
     return {**marks, step: "here"}
@@ -199,19 +211,20 @@ def _simulation_view(request: Request, shop: Workshop, draft: Draft, reading: Dr
     count, rows = (request.query_params.get(name, "") for name in ("queries", "rows"))
     queries = int(count) if count.isdecimal() and 1 <= int(count) <= 10_000 else 20
     assumed = int(rows) if rows.isdecimal() and 1 <= int(rows) <= 10**12 else None
-    try:
-        policy = reading.policy(shop.folder.path)
-    except TidegateError:
-        policy = None
+    policy = _policy(shop, reading)
     result = simulate(policy, queries=queries, rows=assumed) if policy else None
     return {"simulation": result, "plans": PLANS, "assumed": rows}
 
 
+def _policy(shop: Workshop, reading: DraftPolicy) -> Policy | None:
+    """Return the policy of a draft; None if it is not complete or cannot be read."""
+    with suppress(TidegateError):
+        return shop.policy(reading)
+    return None
+
+
 def _publication_view(request: Request, shop: Workshop, draft: Draft, reading: DraftPolicy) -> dict[str, Any]:
-    try:
-        policy = reading.policy(shop.folder.path)
-    except TidegateError:
-        policy = None
+    policy = _policy(shop, reading)
     budget = budget_of(policy) if policy else None
     return {"budget": {"unit": SHORT[budget.unit], "total": str(budget.ceiling)} if budget else None}
 

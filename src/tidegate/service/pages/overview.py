@@ -20,6 +20,7 @@ from tidegate.service.routes.access import begin_session
 from tidegate.service.routes.collections import Survey
 from tidegate.service.routes.datasets import list_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.home import home_content
 from tidegate.service.routes.ledger import entries
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.assets import served_files
@@ -85,11 +86,13 @@ def _next(path: str) -> str:
 
 @routes.get("/console", **PAGE)
 def overview(request: Request, caller: CurrentCaller) -> Response:
-    view = {**list_data(request, caller), "entries": None}
+    view = {**list_data(request, caller), "entries": None, "warnings": [], "may_add": False}
     json_urls: tuple[str, ...] = ("/data",)
     if caller.role == OWNER:
+        view |= home_content(request, caller, charts=True)
         view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
-        json_urls = ("/data", f"/ledger/entries?newest=true&limit={LATEST}")
+        view["may_add"] = request.app.state.datasets.folder is not None and not caller.dataset
+        json_urls = ("/home", f"/ledger/entries?newest=true&limit={LATEST}")
     view["codes"] = _overview_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
     return show("overview", request, view, here="overview", json_urls=json_urls)
 

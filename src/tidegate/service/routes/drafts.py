@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from tidegate.errors import TidegateError, TooLarge, Unsupported
 from tidegate.ledger.tokens import Tokens
+from tidegate.policy import Policy
 from tidegate.service.access.callers import Caller
 from tidegate.service.drafts.columns import first_fields
 from tidegate.service.drafts.policy import DraftPolicy, default_fields
@@ -85,11 +86,13 @@ class Workshop:
         """Return a draft as a policy. An untouched promise is filled in with one that can be kept."""
         reading = DraftPolicy(draft, self.settings.databases)
         if "promise" not in draft.fields and draft.types:
-            reading.problems.pop("promise", None)
-            filled = DraftPolicy(draft.with_fields("promise", default_promise(reading)), self.settings.databases)
-            filled.refuse("promise", "promise", "Check the promise, and continue.")
-            return filled
+            proposed = draft.with_fields("promise", default_promise(reading))
+            return DraftPolicy(proposed, self.settings.databases, is_untouched=True)
         return reading
+
+    def policy(self, reading: DraftPolicy) -> Policy | None:
+        """Return the policy of a draft; None if it is not complete, or if nobody has confirmed its promise."""
+        return None if reading.is_untouched else reading.policy(self.folder.path)
 
 
 def _workshop(request: Request, caller: CurrentCaller) -> Workshop:
@@ -176,7 +179,7 @@ def simulate_draft(
     queries: Annotated[int, Query(ge=1, le=10_000, description="The number of queries that share the budget.")] = 20,
     rows: Annotated[int | None, Query(ge=1, le=10**12, description="An assumed number of rows.")] = None,
 ) -> Described:
-    policy = shop.read(shop.drafts.find(draft)).policy(shop.folder.path)
+    policy = shop.policy(shop.read(shop.drafts.find(draft)))
     if policy is None:
         raise Unsupported("The policy is not complete.", "Complete the earlier steps first.")
     return simulate(policy, queries=queries, rows=rows)
@@ -291,18 +294,18 @@ def draft_summary(shop: Workshop, draft: Draft) -> Described:
 
 def next_step(reading: DraftPolicy) -> str:
     """Return the first step that has a problem; the publication if there is none."""
-    return next((step for step in STEPS if reading.problems.get(step)), "publication")
+    steps = (step for step in STEPS if reading.problems.get(step) or (step == "promise" and reading.is_untouched))
+    return next(steps, "publication")
 
 
 def describe_draft(shop: Workshop, draft: Draft) -> Described:
     """Return a draft with its steps, its problems, its policy as text, and the meaning of its promise."""
     reading = shop.read(draft)
-    policy, problem = None, ""
+    policy = None
     try:
         policy = reading.policy(shop.folder.path)
     except TidegateError as error:  # a combination of fields that no single field shows
-        problem = f"{error.what} {error.do}".strip()
-        reading.refuse("promise", "promise", problem)
+        reading.refuse("promise", "promise", f"{error.what} {error.do}".strip())
     source = {**draft.source, "shown": shown_source(draft.source)} if draft.source else None
     return {
         **draft_summary(shop, draft),
@@ -310,7 +313,7 @@ def describe_draft(shop: Workshop, draft: Draft) -> Described:
         "types": dict(draft.types),
         "steps": [{"step": step, "problems": dict(reading.problems.get(step, {}))} for step in STEPS],
         "toml": reading.text,
-        "complete": policy is not None,
+        "complete": policy is not None and not reading.is_untouched,
         "promise": describe_promise(policy) if policy else None,
     }
 

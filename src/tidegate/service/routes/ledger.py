@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import accounts, page
+from tidegate.ledger.upkeep import note_work
 from tidegate.service.access.callers import Caller
 from tidegate.service.routes.dependencies import After, CurrentCaller, Described, Limit, router
 
@@ -127,6 +128,7 @@ def verification(
     ] = "",
 ) -> Described:
     verdict = _ledger(request).verify(head=head)
+    note_work(_ledger(request), "verification", holds=verdict.holds, entries=verdict.entries)
     spent = {name: str(amount) for name, amount in verdict.spent.items() if _can_see(caller, name)}
     problems = verdict.problems[:20]
     return {

@@ -35,7 +35,18 @@ async function preview() {
   document.getElementById("toml").textContent = value.toml;
   const problems = value.steps.find((step) => form.dataset.address.endsWith(step.step))?.problems ?? {};
   for (const shown of form.querySelectorAll("[aria-invalid]")) if (!problems[shown.id]) clear(shown);
+  shorten(problems);
   showMeaning(value.promise, problems);
+}
+
+/** Take the problems that are solved off the list. */
+function shorten(problems) {
+  const list = document.querySelector("#refusal ul");
+  if (!list) return;
+  for (const link of list.querySelectorAll("a")) if (!problems[decodeURIComponent(link.hash.slice(1))]) link.parentNode.remove();
+  const count = list.children.length;
+  if (!count) return document.getElementById("refusal").remove();
+  document.querySelector("#refusal .what").textContent = `${count} ${count === 1 ? "field needs" : "fields need"} your attention.`;
 }
 
 /** Remove the error of a field, whether the service or this page wrote it. */

@@ -1,0 +1,216 @@
+"""The policy of a served data set: its text, its versions, and changes that are previewed before they are saved.
+
+Addresses and passwords of sources are not shown. A text that is saved gets them back.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from pydantic import ConfigDict, Field
+
+from tidegate.accounting import budget_of
+from tidegate.accounting.explain import explain
+from tidegate.errors import PolicyLoosened, StalePolicy, Unsupported
+from tidegate.ledger import Account
+from tidegate.ledger.entry import Entry
+from tidegate.ledger.explain import explain_entries
+from tidegate.policy import Policy
+from tidegate.policy.changes import changes
+from tidegate.policy.toml import parse_policy, policy_from_dict, write_policy
+from tidegate.service.datasets import ServedDataset
+from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
+from tidegate.tables.inspection import inspect
+from tidegate.tables.source import source_address
+
+routes = router()
+LONGEST = 500_000
+EXAMPLE = {"toml": 'version = 2\n\n[dataset]\nname = "people"\n...', "fingerprint": "5f1d..."}
+
+
+class ChangedPolicy(Form):
+    model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
+    toml: str = Field(max_length=LONGEST, description="The whole policy.")
+    fingerprint: str = Field("", max_length=64, description="Of the policy that is changed; refused if it is another.")
+
+
+@routes.get("/data/{name}/policy")
+def get_policy(served: Served) -> Described:
+    return {
+        "name": served.name,
+        "fingerprint": served.policy.fingerprint,
+        "toml": shown_text(served),
+        "may_change": served.file is not None,
+        "versions": versions_of(served),
+    }
+
+
+@routes.post("/data/{name}/policy/previews")
+def preview_policy(served: Served, body: ChangedPolicy) -> Described:
+    return preview_change(served, body.toml)
+
+
+@routes.put("/data/{name}/policy")
+def change_policy(request: Request, served: Served, caller: CurrentCaller, body: ChangedPolicy) -> Described:
+    caller.refuse_part()
+    save_change(served, body.toml, fingerprint=body.fingerprint)
+    return get_policy(request.app.state.datasets[served.name])
+
+
+@routes.post("/data/{name}/policy/check")
+def check_policy(served: Served) -> Described:
+    return check_data(served)
+
+
+def check_data(served: ServedDataset) -> Described:
+    """Compare the data with the policy: exact numbers, for the owner only. Nothing of it is stored."""
+    if served.policy.tables:
+        raise Unsupported(
+            "This policy has several tables.", f"Run `tidegate check {served.name}.toml --data` on the server."
+        )
+    inspection = inspect(served.session.table)
+    served.session.note_inspection()
+    return {**inspection.to_dict(), "skipped": []}
+
+
+def shown_text(served: ServedDataset) -> str:
+    """Return the policy file for readers: its own text, or without addresses if they could contain a password."""
+    if served.file is not None and not _has_address(served.policy):
+        try:
+            return served.file.path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError):
+            pass
+    return write_policy(without_addresses(served.policy))
+
+
+def _has_address(policy: Policy) -> bool:
+    sources = [table.source for table in policy.tables.values()]
+    return any(
+        "://" in text for text in (policy.dataset.source, policy.dataset.ledger, policy.dataset.reports, *sources)
+    )
+
+
+def without_addresses(policy: Policy) -> Policy:
+    if not _has_address(policy) or policy.tables:
+        return policy if not policy.tables else replace(policy, dataset=replace(policy.dataset, source="", ledger=""))
+    shown = source_address(policy) if "://" in policy.dataset.source else policy.dataset.source
+    return replace(policy, dataset=replace(policy.dataset, source=shown, ledger="", reports=""))
+
+
+def read_change(served: ServedDataset, text: str) -> tuple[Policy, str]:
+    """Return a changed policy, and its text as it is stored: addresses that were not shown are those of before."""
+    folder = served.file.path.parent if served.file else Path()
+    policy = parse_policy(text, folder=folder)
+    if policy.dataset.name != served.name:
+        raise Unsupported(
+            f'The name of a served data set cannot change from "{served.name}".', "Add a new data set instead."
+        )
+    if not _has_address(served.policy):
+        return policy, text
+    if served.policy.tables:
+        raise Unsupported(
+            "The sources of this policy are addresses of several tables.", "Change the file on the server."
+        )
+    own = served.policy.dataset
+    source = own.source if policy.dataset.source == source_address(served.policy) else policy.dataset.source
+    dataset = replace(policy.dataset, source=source, ledger=own.ledger, reports=own.reports)
+    policy = replace(policy, dataset=dataset)
+    return policy, write_policy(policy)
+
+
+def preview_change(served: ServedDataset, text: str) -> Described:
+    """Return what a changed policy means: its changes, the account under it, and why it is refused if it is."""
+    policy, _ = read_change(served, text)
+    now = served.session.account
+    refused, after = None, now
+    try:
+        after = served.session.ledger.preview_account(policy)
+    except PolicyLoosened as error:
+        refused = {"what": error.what, "do": error.do}
+    findings = [finding for finding in explain(policy) if finding.problem or finding.warning]
+    return {
+        "changes": changes(served.policy, policy),
+        "same": policy.fingerprint == served.policy.fingerprint,
+        "diff": diff_of(write_policy(without_addresses(served.policy)), write_policy(without_addresses(policy))),
+        "refused": refused,
+        "account": {"now": _amounts(now), "after": _amounts(after)},
+        "notes": _notes(now, after, policy) if refused is None else [],
+        "findings": [finding.to_dict() for finding in findings],
+    }
+
+
+def _amounts(account: Account) -> dict[str, str]:
+    amounts = {"spent": account.spent, "left": account.left, "ceiling": account.ceiling}
+    return {**{name: str(amount) for name, amount in amounts.items()}, "unit": account.unit}
+
+
+def _notes(now: Account, after: Account, policy: Policy) -> list[str]:
+    """Return what the owner should know before the change is saved."""
+    notes = []
+    if after.ceiling < now.ceiling:
+        notes.append(f"The limit falls from {now.ceiling.say()} to {after.ceiling.say()}, and never rises again.")
+    if after.ceiling < budget_of(policy).ceiling:
+        notes.append(
+            f"The limit stays at {after.ceiling.say()}, although this policy alone would allow "
+            f"{budget_of(policy).ceiling.say()}: a limit never rises."
+        )
+    if not after.left and now.left:
+        notes.append("No budget would remain: only stored answers could be returned.")
+    return notes
+
+
+def save_change(served: ServedDataset, text: str, *, fingerprint: str = "") -> None:
+    """Record a changed policy in the ledger and write it into its file.
+
+    Raises:
+        PolicyLoosened: It promises less than a policy under which something was spent.
+        StalePolicy: The policy was changed in the meantime.
+    """
+    if served.file is None:
+        raise Unsupported("This data set has no policy file.", "Serve it from a file: tidegate serve people.toml")
+    if fingerprint and fingerprint != served.policy.fingerprint:
+        raise StalePolicy("The policy was changed in the meantime.", "Reload the page and try again.")
+    _, own_text = read_change(served, text)
+    served.file.replace(own_text, to=served.policy, agree=lambda policy: _agree(served, policy))
+
+
+def _agree(served: ServedDataset, policy: Policy) -> None:
+    served.session.ledger.open_account(policy)
+
+
+def versions_of(served: ServedDataset) -> list[Described]:
+    """Return the versions of the policy in the ledger, the latest first, each with its difference to the one before."""
+    entries = served.session.ledger.policies(served.name)
+    texts = [_text_of(entry) for entry in entries]
+    says = [text for _, text in explain_entries(entries)]
+    versions: list[Described] = []
+    for index, entry in enumerate(entries):
+        versions.append(
+            {
+                "number": index + 1,
+                "entry": entry.number,
+                "at": entry.at,
+                "fingerprint": entry.policy,
+                "limit": entry.ceiling,
+                "says": says[index],
+                "changes": entry.content()["changes"],
+                "diff": diff_of(texts[index - 1], texts[index]) if index else [],
+            }
+        )
+    return versions[::-1]
+
+
+def _text_of(entry: Entry) -> str:
+    return write_policy(policy_from_dict(entry.content()["policy"]))
+
+
+def diff_of(before: str, after: str) -> list[dict[str, Any]]:
+    """Return the lines of two texts that differ, with one line around them: kind (added, removed, same) and text."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
+    kinds = {"+": "added", "-": "removed", " ": "same", "@": "gap"}
+    shown = [line for line in lines if not line.startswith(("---", "+++"))]
+    return [{"kind": kinds[line[0]], "text": "…" if line[0] == "@" else line[1:]} for line in shown]
