@@ -104,21 +104,42 @@ def test_check_compares_the_data_for_the_owner(service: RunningService) -> None:
     assert (report["rows"], report["warning"].startswith("NOT FOR PUBLICATION")) == (60, True)
 
 
-def test_password_of_a_source_is_not_shown_and_survives_a_change(service: RunningService) -> None:
+def test_location_of_a_source_is_not_shown_and_survives_a_change(service: RunningService) -> None:
     from tidegate.policy.toml import read_policy
     from tidegate.service.routes.policies import read_change, shown_text
 
     path = service.datasets["people"].file.path  # type: ignore[union-attr]
     address = "postgresql://olga:s3cret@host/db?table=people"
-    path.write_text(path.read_text().replace('"people.csv"', f'"{address}"'))
+    path.write_text(path.read_text().replace('"people.csv"', f'"{address}"  # the table\n# a comment'))
     served = service.datasets["people"]
     text = shown_text(served)
-    assert "s3cret" not in text
-    assert "olga" not in text
+    assert "# a comment" in text
+    assert not {"s3cret", "olga", "host"} & set(text.replace("@", " ").replace("/", " ").replace(":", " ").split())
     policy, own = read_change(served, text.replace("epsilon = 1000", "epsilon = 5"))
     assert policy.dataset.source == address
     path.write_text(own)
     assert read_policy(path).dataset.source == address
+    assert "# a comment" in own
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'source = "/etc/passwd"',
+        'ledger = "elsewhere.ledger"',
+        'reports = "/tmp"',
+    ],
+)
+def test_policy_cannot_be_pointed_to_another_file(service: RunningService, line: str) -> None:
+    text = text_of(service).replace("rows = 60", f"rows = 60\n{line}")
+    for method, path in (("POST", "/data/people/policy/previews"), ("PUT", "/data/people/policy")):
+        result = service.call(method, path, OWNER, json={"toml": text})
+        assert (result.status_code, "cannot be changed here" in result.text) == (422, True)
+    listed = text_of(service).replace(
+        "[promise.loss]", 'town = { kind = "category", values_from = "/etc/passwd", column = "root" }\n[promise.loss]'
+    )
+    refused = service.post("/data/people/policy/previews", {"toml": listed})
+    assert "another file" in refused.json()["error"]["what"]
 
 
 def test_page_shows_a_preview_and_saves_without_scripts(service: RunningService) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from fastapi import Request
@@ -29,7 +30,7 @@ from tidegate.service.routes.policies import (
     preview_change,
     save_change,
     shown_text,
-    without_addresses,
+    without_locations,
 )
 
 routes = router()
@@ -100,11 +101,11 @@ def changed_text(served: ServedDataset, typed: dict[str, str]) -> str:
     dataset = replace(policy.dataset, rows=int(rows) if rows else None, edition=typed["edition"].strip())
     identification, loss = policy.identification, policy.loss
     if "one_in" in changed and identification:
-        identification = replace(identification, rho=rho_of(typed["one_in"].strip()))
+        identification = replace(identification, rho=Fraction(rho_of(typed["one_in"].strip())))
     if "epsilon" in changed and loss:
         loss = Loss(Decimal(typed["epsilon"].strip()))
     result = replace(policy, dataset=dataset, identification=identification, loss=loss)
-    return write_policy(without_addresses(result))
+    return write_policy(without_locations(result))
 
 
 def form_values(policy: Policy) -> dict[str, str]:

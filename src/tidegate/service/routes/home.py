@@ -203,14 +203,17 @@ def spending_chart(charges: list[Charge], account: Described, now: datetime) -> 
     for index, (label, users) in enumerate(groups.items()):
         sums = _cumulative([charge for charge in charges if charge.user in users], start, step, count)
         top = [low + value for low, value in zip(base, sums, strict=True)]
-        tone = TONES[index] if index < len(TONES) else "ink"
+        tone: Any = TONES[index] if index < len(TONES) else "ink"
         marks.append(Band(label, edges, tuple(base), tuple(top), tone, steps=True))
         base = top
-    names = [(position, (start + timedelta(days=int(position))).strftime("%-d %b")) for position in _ticks(edges)]
-    spent = sum(float(amount) for amount in totals.values())
+    middle = step / 2  # of a step: the date stands below it
+    names = [
+        (position + middle, (start + timedelta(days=int(position))).strftime("%-d %b")) for position in _ticks(edges)
+    ]
+    spent = sum(totals.values(), ZERO)
     rows = tuple((user or NOBODY, float(amount)) for user, amount in totals.items())
     return Chart(
-        f"{spent:.3g} of {limit:.3g} {unit} spent since {start:%-d %b %Y}",
+        f"{spent.say()} of {Amount.parse(account['ceiling']).say()} {unit} spent since {start:%-d %b %Y}",
         (*marks, Rule("limit", (limit,))),
         Axis(ticks=tuple(names), low=0.0, high=edges[-1]),
         Axis(f"spent, {unit}", low=0.0),
@@ -233,4 +236,4 @@ def _cumulative(charges: list[Charge], start: Any, step: int, count: int) -> lis
 def _ticks(edges: tuple[float, ...]) -> list[float]:
     """Return at most five positions for dates."""
     last = len(edges) - 1
-    return sorted({edges[round(last * part / 4)] for part in range(5)}) if last > 4 else list(edges[:-1])
+    return sorted({edges[round((last - 1) * part / 4)] for part in range(5)}) if last > 4 else list(edges[:-1])

@@ -1,11 +1,16 @@
 """The policy of a served data set: its text, its versions, and changes that are previewed before they are saved.
 
-Addresses and passwords of sources are not shown. A text that is saved gets them back.
+Locations of tables, ledgers and reports, which can contain passwords, are neither shown nor changed here: the text that is saved
+gets the present ones back.
 """
 
 from __future__ import annotations
 
 import difflib
+import json
+import re
+import tomllib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +20,7 @@ from pydantic import ConfigDict, Field
 
 from tidegate.accounting import budget_of
 from tidegate.accounting.explain import explain
-from tidegate.errors import PolicyLoosened, StalePolicy, Unsupported
+from tidegate.errors import PolicyLoosened, StalePolicy, TidegateError, Unsupported
 from tidegate.ledger import Account
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import explain_entries
@@ -25,11 +30,12 @@ from tidegate.policy.toml import parse_policy, policy_from_dict, write_policy
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
 from tidegate.tables.inspection import inspect
-from tidegate.tables.source import source_address
 
 routes = router()
 LONGEST = 500_000
-EXAMPLE = {"toml": 'version = 2\n\n[dataset]\nname = "people"\n...', "fingerprint": "5f1d..."}
+LOCATIONS = ("source", "ledger", "reports")
+LOCATION, DATASET = re.compile(r"\s*(source|ledger|reports)\s*="), re.compile(r"^\[dataset\][^\n]*", re.MULTILINE)
+EXAMPLE: Any = {"toml": 'version = 2\n\n[dataset]\nname = "people"\n...', "fingerprint": "5f1d..."}
 
 
 class ChangedPolicy(Form):
@@ -44,7 +50,7 @@ def get_policy(served: Served) -> Described:
         "name": served.name,
         "fingerprint": served.policy.fingerprint,
         "toml": shown_text(served),
-        "may_change": served.file is not None,
+        "may_change": served.file is not None and not served.policy.tables,
         "versions": versions_of(served),
     }
 
@@ -78,48 +84,68 @@ def check_data(served: ServedDataset) -> Described:
 
 
 def shown_text(served: ServedDataset) -> str:
-    """Return the policy file for readers: its own text, or without addresses if they could contain a password."""
-    if served.file is not None and not _has_address(served.policy):
-        try:
-            return served.file.path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError):
-            pass
-    return write_policy(without_addresses(served.policy))
+    """Return the policy file for readers: its own text, without locations."""
+    public = without_locations(served.policy)
+    if served.file is not None and not served.policy.tables:
+        with suppress(OSError, UnicodeDecodeError, TidegateError):
+            text = "".join(part for part in _lines_of(served.file.path.read_text("utf-8")) if not LOCATION.match(part))
+            if parse_policy(text, folder=served.file.path.parent) == public:
+                return text
+    return write_policy(public)
 
 
-def _has_address(policy: Policy) -> bool:
-    sources = [table.source for table in policy.tables.values()]
-    return any(
-        "://" in text for text in (policy.dataset.source, policy.dataset.ledger, policy.dataset.reports, *sources)
-    )
+def _lines_of(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
 
 
-def without_addresses(policy: Policy) -> Policy:
-    if not _has_address(policy) or policy.tables:
-        return policy if not policy.tables else replace(policy, dataset=replace(policy.dataset, source="", ledger=""))
-    shown = source_address(policy) if "://" in policy.dataset.source else policy.dataset.source
-    return replace(policy, dataset=replace(policy.dataset, source=shown, ledger="", reports=""))
+def without_locations(policy: Policy) -> Policy:
+    """Return a policy as the ledger has it: locations and passwords are not part of it."""
+    if policy.tables:
+        return policy_from_dict(policy.public_dict())
+    return replace(policy, dataset=replace(policy.dataset, source="", ledger="", reports=""))
 
 
 def read_change(served: ServedDataset, text: str) -> tuple[Policy, str]:
-    """Return a changed policy, and its text as it is stored: addresses that were not shown are those of before."""
+    """Return a changed policy and the text of its file, in which the locations are those of before.
+
+    Guarantee:
+        No file is read that the present policy does not name: a text cannot point to another table or list.
+    """
     folder = served.file.path.parent if served.file else Path()
+    _refuse_files(text, served.policy)
     policy = parse_policy(text, folder=folder)
     if policy.dataset.name != served.name:
         raise Unsupported(
             f'The name of a served data set cannot change from "{served.name}".', "Add a new data set instead."
         )
-    if not _has_address(served.policy):
-        return policy, text
-    if served.policy.tables:
-        raise Unsupported(
-            "The sources of this policy are addresses of several tables.", "Change the file on the server."
-        )
     own = served.policy.dataset
-    source = own.source if policy.dataset.source == source_address(served.policy) else policy.dataset.source
-    dataset = replace(policy.dataset, source=source, ledger=own.ledger, reports=own.reports)
-    policy = replace(policy, dataset=dataset)
+    located = replace(policy.dataset, source=own.source, ledger=own.ledger, reports=own.reports)
+    policy = replace(policy, dataset=located)
+    lines = {name: value for name in LOCATIONS if (value := getattr(own, name))}
+    added = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in lines.items())
+    complete = DATASET.sub(lambda header: f"{header[0]}\n{added}".rstrip("\n"), text, count=1)
+    with suppress(TidegateError):
+        if parse_policy(complete, folder=folder) == policy:
+            return policy, complete
     return policy, write_policy(policy)
+
+
+def _refuse_files(text: str, policy: Policy) -> None:
+    """Refuse a text that names a location, or a list of values that the present policy does not read."""
+    content: dict[str, Any] = {}
+    with suppress(tomllib.TOMLDecodeError):  # the reader of policies says what is wrong
+        content = tomllib.loads(text)
+    dataset, attributes = content.get("dataset"), content.get("attributes")
+    stated = [name for name in LOCATIONS if isinstance(dataset, dict) and name in dataset]
+    if stated or "tables" in content:
+        raise Unsupported(
+            f"{', '.join(f'`{name}`' for name in stated) or '`tables`'} cannot be changed here.",
+            "Remove it from the text: the present location is kept. An operator can change the file on the server.",
+        )
+    lines = [line for line in (attributes.values() if isinstance(attributes, dict) else ()) if isinstance(line, dict)]
+    known = {getattr(attribute, "values_from", "") for attribute in policy.attributes.values()}
+    if any(line["values_from"] not in known for line in lines if "values_from" in line):
+        raise Unsupported("A list of values from another file cannot be added here.", "List the values in the text.")
 
 
 def preview_change(served: ServedDataset, text: str) -> Described:
@@ -135,7 +161,7 @@ def preview_change(served: ServedDataset, text: str) -> Described:
     return {
         "changes": changes(served.policy, policy),
         "same": policy.fingerprint == served.policy.fingerprint,
-        "diff": diff_of(write_policy(without_addresses(served.policy)), write_policy(without_addresses(policy))),
+        "diff": diff_of(write_policy(without_locations(served.policy)), write_policy(without_locations(policy))),
         "refused": refused,
         "account": {"now": _amounts(now), "after": _amounts(after)},
         "notes": _notes(now, after, policy) if refused is None else [],

@@ -10,9 +10,8 @@ const READINGS = { "worst-case": "for every response", average: "on average over
 export function showMeaning(promise, problems) {
   const section = byId("meaning");
   if (!section) return;
-  section.classList.toggle("stale", !promise);
   for (const id of ["one_in", "epsilon"]) if (byId(id)) fieldError(byId(id), problems[id] ?? null);
-  if (promise) section.replaceChildren(...meaningOf(promise));
+  section.replaceChildren(...(promise ? meaningOf(promise) : [element("p", { class: "quiet" }, "What the promise means is shown once it can be kept.")]));
 }
 
 function meaningOf(promise) {
