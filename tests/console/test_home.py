@@ -42,6 +42,7 @@ def test_owner_sees_who_spent_what_last_week(fresh_console: Console, sign_in: Si
 
 @pytest.mark.long  # tests/service/test_home.py has all warnings
 def test_warnings_lead_to_their_pages(fresh_console: Console, sign_in: SignIn) -> None:
+    ask(fresh_console, OWNER, "0.1")
     tab = sign_in(fresh_console, OWNER, bypass_csp=True)
     warning = tab.locator(".alert", has_text="never verified")
     warning.get_by_role("link").click()

@@ -56,8 +56,8 @@ class Gate:
     def start(self) -> str:
         return str(self.post("/drafts").json()["id"])
 
-    def upload(self, draft: str, content: bytes | str, name: str = "people.csv", encoding: str = "utf-8") -> Any:
-        query = {"name": name, "encoding": encoding}
+    def upload(self, draft: str, content: bytes | str, name: str = "people.csv", **query: Any) -> Any:
+        query = {"name": name, **query}
         return self.call("PUT", f"/drafts/{draft}/file", content=content, params=query)
 
     def fill(self, draft: str, **steps: dict[str, list[str]]) -> Any:
@@ -255,6 +255,46 @@ def test_other_encodings_are_converted(gate: Gate) -> None:
     assert (gate.folder / "data" / "people.csv").read_text("utf-8") == "größe;stadt\n1;Köln\n"
     assert list(gate.upload(draft, "a,b\n1,2\n".encode("utf-16"), encoding="utf-16").json()["types"]) == ["a", "b"]
     assert gate.upload(draft, b"a\n", encoding="rot13").status_code == 422
+
+
+def test_file_that_is_not_utf_8_is_refused_instead_of_losing_letters(gate: Gate) -> None:
+    draft = gate.start()
+    broken = b"age,town\n1,K\xf6ln\n"
+    assert "Windows-1252" in gate.upload(draft, broken).json()["error"]["do"]
+    assert gate.upload(draft, broken, encoding="utf-8-any").status_code == 200
+    assert gate.upload(draft, b"age,town\n1,K\xc3", encoding="utf-8").status_code == 422, "cut off inside a letter"
+
+
+def test_notation_of_numbers_and_dates_is_rewritten_on_request(gate: Gate) -> None:
+    draft = gate.start()
+    text = 'paid;born;town\n1.234,50 €;31.12.1980; Köln\n"-3,5";1.2.1990;"Bonn; Süd"\n7;;v1.2\n'
+    gate.upload(draft, text)
+    content = gate.upload(draft, text, comma=True, trim=True).json()
+    assert content["types"] == {"paid": "decimal", "born": "date", "town": "text"}
+    stored = (gate.folder / "data" / "people.csv").read_text("utf-8")
+    assert stored == 'paid;born;town\n1234.50;1980-12-31;Köln\n-3.5;1990-02-01;"Bonn; Süd"\n7;;v1.2\n'
+    assert [path.name for path in (gate.folder / "data").iterdir()] == ["people.csv"], "the first upload was replaced"
+    assert oct((gate.folder / "data" / "people.csv").stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.234,50", "1234.50"),
+        ("12,5 %", "12.5"),
+        ("1.234", "1234"),
+        ("12", "12"),
+        ("1.2.3", "1.2.3"),
+        ("12.5", "12.5"),
+        ("31.12.2024 23:10", "2024-12-31 23:10"),
+        ("+49 221", "+49 221"),
+        ("2024-12-31", "2024-12-31"),
+    ],
+)
+def test_only_numbers_and_dates_are_rewritten(text: str, expected: str) -> None:
+    from tidegate.service.drafts.notation import point_notation
+
+    assert point_notation(text) == expected
 
 
 def test_new_source_keeps_the_fields_of_columns_that_stay(gate: Gate) -> None:

@@ -72,6 +72,8 @@ def test_many_users_and_years_fit_into_one_chart() -> None:
 
 
 def test_warnings_name_what_to_do(fresh_service: RunningService) -> None:
+    assert fresh_service.get("/home").json()["warnings"] == [], "there is nothing to lose yet"
+    ask(fresh_service, "0.5")
     content = fresh_service.get("/home").json()
     assert [warning["what"] for warning in content["warnings"]] == [
         "The ledger was never verified.",

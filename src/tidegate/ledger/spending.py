@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from tidegate.accounting import Amount
 from tidegate.accounting.amount import ZERO
-from tidegate.ledger.entry import ANSWERED, CHARGED
+from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, CREATED, OPENED
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import entries, requests
 
@@ -67,6 +67,13 @@ def waiting_since(ledger: Ledger, account: str) -> tuple[int, str]:
         count, first = connection.execute(select(func.count(), func.min(requests.c.entry)).where(waits)).one()
         at = connection.execute(select(entries.c.at).where(entries.c.number == first)).scalar() if count else ""
     return int(count), str(at or "")
+
+
+def has_released(ledger: Ledger) -> bool:
+    """Return whether anything was charged, released or collected: a ledger of policies and open collections alone needs no backup."""
+    query = select(entries.c.number).where(entries.c.kind.not_in((CREATED, OPENED, COLLECTING))).limit(1)
+    with ledger.store.reading() as connection:
+        return connection.execute(query).first() is not None
 
 
 def source_of_last_answer(ledger: Ledger, account: str) -> int:

@@ -33,7 +33,7 @@ KINDS = {  # as the page names them
     LEFT_OUT: "leave out",
 }
 GRIDS = {"date": ("day", "week", *MONTHS), "timestamp": tuple(SECONDS), "time": tuple(SECONDS)}
-MISSING = {"dropped": "leave the row out", "value": 'count as "missing"'}
+MISSING = {"dropped": "leave row out", "value": 'count as "missing"'}
 PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two must not be empty
     "integer": ("from", "to"),
     "number": ("from", "to", "step"),

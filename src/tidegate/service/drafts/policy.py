@@ -51,7 +51,7 @@ def default_fields(draft: Draft, step: Step) -> Fields:
 def propose_name(label: str) -> str:
     """Return a name for a data set from the name of its file or table."""
     stem = Path(label).stem if Path(label).suffix else label.rpartition(".")[2]
-    clean = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-").lower()[:40]
+    clean = re.sub(r"[^A-Za-z0-9_-]+", "_", re.sub(r"-\d+$", "", stem)).strip("_-").lower()[:40]
     return clean if clean[:1].isalpha() else f"data_{clean}".rstrip("_")
 
 

@@ -8,9 +8,11 @@ Guarantee:
 from __future__ import annotations
 
 import codecs
+import csv
 import os
 import re
 import secrets
+import unicodedata
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +25,14 @@ from starlette.requests import ClientDisconnect
 
 from tidegate.errors import NotThere, SourceUnreadable, TidegateError, TooLarge, Unsupported
 from tidegate.policy.draft import ColumnType
+from tidegate.service.drafts.notation import rewrite
 from tidegate.service.folder import ServiceFolder
 from tidegate.tables.engines.duckdb import CSV, PARQUET
 from tidegate.tables.inspection import column_types, table_types
 
 ENCODINGS = {
     "utf-8": "UTF-8",
+    "utf-8-any": "UTF-8 with characters that cannot be read",
     "cp1252": "Windows-1252 (older Excel files)",
     "utf-16": "UTF-16 (Excel: Unicode text)",
     "latin-1": "Latin-1",
@@ -43,7 +47,8 @@ SAVE_AS = "Save the table as CSV (UTF-8) or Parquet, and upload it again."
 
 def safe_name(name: str) -> str:
     """Return the name under which an upload is stored. Folders, hidden files and unknown types are refused or removed."""
-    base = re.split(r"[/\\]", name)[-1]
+    base = unicodedata.normalize("NFKD", re.split(r"[/\\]", name)[-1])
+    base = "".join(letter for letter in base if not unicodedata.combining(letter))
     stem, _, suffix = base.rpartition(".")
     if f".{suffix.lower()}" not in (*CSV, *PARQUET):
         raise Unsupported(f"Only {', '.join((*CSV, *PARQUET))} files can be uploaded.", SAVE_AS)
@@ -59,6 +64,9 @@ class Upload:
     name: str
     limit: int
     encoding: str = "utf-8"
+    comma: bool = False  # numbers such as 1.234,50 and dates such as 31.12.2024
+    trim: bool = False  # remove spaces around values
+    replaces: Path | None = None  # the earlier upload of the same draft
 
     def __post_init__(self) -> None:
         self.name = safe_name(self.name)
@@ -77,7 +85,7 @@ class Upload:
         try:
             with anyio.fail_after(patience):
                 await self._write(stream)
-            types = await run_in_threadpool(read_types, self._temporary, self.name)
+            types = await run_in_threadpool(self._read)
             return await run_in_threadpool(self._publish), types
         except TimeoutError:
             problem = TooLarge(
@@ -92,11 +100,30 @@ class Upload:
             self._temporary.unlink(missing_ok=True)
         raise problem
 
+    def _read(self) -> dict[str, ColumnType]:
+        """Return the types of the columns; a notation is rewritten before."""
+        is_text = Path(self.name).suffix in CSV
+        if is_text and (self.comma or self.trim):
+            _check_text(self._temporary, self.name)
+            self._rewrite()
+        return read_types(self._temporary, self.name)
+
+    def _rewrite(self) -> None:
+        problem: TidegateError | None = None
+        try:
+            rewrite(self._temporary, comma=self.comma, trim=self.trim)
+        except SourceUnreadable as error:
+            problem = Unsupported(error.what.replace(self._temporary.name, self.name), error.do)
+        except csv.Error:
+            problem = Unsupported(f'"{self.name}" has a value of more than 2 MB.', SAVE_AS)
+        if problem:
+            raise problem
+
     async def _write(self, stream: AsyncIterator[bytes]) -> None:
         is_text = Path(self.name).suffix in CSV
-        decoder = (
-            codecs.getincrementaldecoder(self.encoding)("replace") if is_text and self.encoding != "utf-8" else None
-        )
+        checker = codecs.getincrementaldecoder("utf-8")() if is_text and self.encoding == "utf-8" else None
+        plain = self.encoding in ("utf-8", "utf-8-any")
+        decoder = codecs.getincrementaldecoder(self.encoding)("replace") if is_text and not plain else None
         size, waiting = 0, bytearray()
         descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -104,17 +131,21 @@ class Upload:
                 size += len(chunk)
                 if size > self.limit:
                     raise _too_large(self.limit)
+                _check_encoding(checker, chunk, self.name)
                 waiting += decoder.decode(chunk).encode() if decoder else chunk
                 if len(waiting) >= BLOCK:
                     await run_in_threadpool(file.write, bytes(waiting))
                     waiting.clear()
+            _check_encoding(checker, b"", self.name, final=True)
             waiting += decoder.decode(b"", True).encode() if decoder else b""
             await run_in_threadpool(file.write, bytes(waiting))
         if not size:
             raise Unsupported("The file is empty.", SAVE_AS)
 
     def _publish(self) -> Path:
-        """Give the file its name; if a file has it, add a number."""
+        """Give the file its name; if a file has it, add a number. The earlier upload of the draft is deleted first."""
+        if self.replaces is not None:
+            self.replaces.unlink(missing_ok=True)
         stem, suffix = Path(self.name).stem, Path(self.name).suffix
         for number in range(1, 1_000):
             path = self.folder.data / (f"{stem}-{number}{suffix}" if number > 1 else self.name)
@@ -124,6 +155,24 @@ class Upload:
             except FileExistsError:
                 continue
         raise Unsupported("Too many files of that name were uploaded.", "Rename the file.")
+
+
+def _check_encoding(
+    checker: codecs.IncrementalDecoder | None, chunk: bytes, shown: str, *, final: bool = False
+) -> None:
+    """Refuse bytes that are not UTF-8: letters such as é would be lost."""
+    if checker is None:
+        return
+    is_text = True
+    try:
+        checker.decode(chunk, final)
+    except UnicodeDecodeError:
+        is_text = False
+    if not is_text:
+        raise Unsupported(
+            f'"{shown}" is not UTF-8 text.',
+            "Choose its encoding: Windows-1252 for an older Excel file, UTF-16 for Unicode text from Excel.",
+        )
 
 
 def _too_large(limit: int) -> TooLarge:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.responses import Response
 from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from tidegate.errors import TidegateError, TooLarge, Unsupported
 from tidegate.ledger.tokens import Tokens
@@ -124,11 +126,16 @@ def get_draft(shop: Shop, draft: DraftId) -> Described:
 @routes.delete("/drafts/{draft}")
 def remove_draft(shop: Shop, draft: DraftId) -> Described:
     removed = shop.drafts.remove(draft)
-    own = removed.source.get("kind") == "upload" and not removed.published
-    used = {other.source.get("path") for other in shop.drafts.all()}
-    if own and removed.source["path"] not in used:
-        (shop.folder.path / str(removed.source["path"])).unlink(missing_ok=True)
+    if path := own_upload(shop, removed):
+        path.unlink(missing_ok=True)
     return {"removed": removed.id}
+
+
+def own_upload(shop: Workshop, draft: Draft) -> FilePath | None:
+    """Return the uploaded file of a draft, if it was not published and no other draft uses it."""
+    is_own = draft.source.get("kind") == "upload" and not draft.published
+    others = {other.source.get("path") for other in shop.drafts.all() if other.id != draft.id}
+    return shop.folder.path / str(draft.source["path"]) if is_own and draft.source["path"] not in others else None
 
 
 @routes.put("/drafts/{draft}/file", openapi_extra=BYTES)
@@ -138,12 +145,13 @@ async def upload_file(
     draft: DraftId,
     name: Annotated[str, Query(min_length=1, max_length=255, description="The name of the file.")],
     encoding: Annotated[str, Query(max_length=20, description="The encoding of a CSV file.")] = "utf-8",
+    comma: Annotated[bool, Query(description="Rewrite numbers such as 1.234,50 and dates such as 31.12.2024.")] = False,
+    trim: Annotated[bool, Query(description="Remove spaces around the values of a CSV file.")] = False,
 ) -> Described:
-    from starlette.concurrency import run_in_threadpool
-
     stored = await run_in_threadpool(shop.drafts.find, draft)
     refuse_published(stored)
-    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding)
+    earlier = await run_in_threadpool(own_upload, shop, stored)
+    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding, comma, trim, earlier)
     path, types = await upload.receive(request.stream(), patience=shop.settings.upload_patience)
     source = {"kind": "upload", "label": path.name, "path": f"data/{path.name}", "size": path.stat().st_size}
     updated = await run_in_threadpool(set_source, shop, stored, source, types)

@@ -16,7 +16,14 @@ from tidegate.errors import TidegateError
 from tidegate.ledger import Ledger
 from tidegate.ledger.explain import page as ledger_page
 from tidegate.ledger.jobs import RUNNING, WAITING, Jobs
-from tidegate.ledger.spending import Charge, Spending, source_of_last_answer, totals_by_user, waiting_since
+from tidegate.ledger.spending import (
+    Charge,
+    Spending,
+    has_released,
+    source_of_last_answer,
+    totals_by_user,
+    waiting_since,
+)
 from tidegate.ledger.tokens import Tokens
 from tidegate.ledger.upkeep import read_work
 from tidegate.service.access.callers import Caller
@@ -163,7 +170,8 @@ def service_warnings(request: Request, caller: Caller) -> list[Described]:
         _warning(f"{name} is not served. {problem}", "Correct the file.", "/console/drafts")
         for name, problem in datasets.refused.items()
     ]
-    if datasets.ledger.store.path is None:  # a database has its own backups, and no record beside a file
+    ledger = datasets.ledger  # one in a database has its own backups, and no record beside a file
+    if ledger.store.path is None or not has_released(ledger):
         return warnings
     verified, saved = work.get("verification"), work.get("backup")
     if verified and not verified.get("holds"):

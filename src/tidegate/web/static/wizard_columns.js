@@ -42,7 +42,7 @@ export async function checkData(form, fields) {
 function reportOf(report) {
   const persons = report.persons ? `, ${number(report.persons.persons)} persons; ${number(report.persons.rows_lost)} rows above the limit of ${number(report.persons.at_most)} rows per person are not counted, ${number(report.persons.without_key)} rows have no key` : "";
   const broken = report.malformed && (report.malformed.lines || report.malformed.characters) ? ` ${number(report.malformed.lines)} lines are not well formed, ${number(report.malformed.characters)} lines have characters that are not UTF-8.` : "";
-  const verdict = report.problems.length ? element("ul", {}, ...report.problems.map((text) => element("li", {}, text))) : element("p", { class: "good" }, "The data fits the columns.");
+  const verdict = report.problems.length ? element("div", {}, element("ul", {}, ...report.problems.map((text) => element("li", {}, text))), element("p", { class: "quiet" }, "Values that cannot be read, or labels with spaces around them, often come from decimal commas and spaces in the file: upload it again with these options.")) : element("p", { class: "good" }, "The data fits the columns.");
   const skipped = report.skipped.length ? [element("p", { class: "quiet" }, `Not checked, because they are not complete: ${report.skipped.join(", ")}.`)] : [];
   return element("div", { class: "private" },
     element("h2", {}, "Check against the data"),

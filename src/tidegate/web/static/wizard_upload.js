@@ -22,7 +22,8 @@ export function prepareUpload() {
 /** Send a file; fetch reports no progress of uploads. */
 function send(form, file) {
   const request = new XMLHttpRequest();
-  request.open("PUT", `${form.dataset.address}?name=${encodeURIComponent(file.name)}&encoding=${byId("encoding").value}`);
+  const query = new URLSearchParams({ name: file.name, encoding: byId("encoding").value, comma: byId("comma").checked, trim: byId("trim").checked });
+  request.open("PUT", `${form.dataset.address}?${query}`);
   request.setRequestHeader("X-CSRF-Token", CSRF);
   request.setRequestHeader("Accept", "application/json");
   request.upload.addEventListener("progress", (event) => show(event.loaded, event.total));
@@ -50,5 +51,6 @@ function stop(text) {
   byId("upload-progress").hidden = true;
   byId("send").disabled = false;
   fieldError(byId("file"), text);
+  byId("notation").open = true; // most refusals of a CSV file are about how it is written
   byId("file").focus();
 }
