@@ -352,3 +352,37 @@ def test_form_without_the_page_s_token_is_refused(gate: Gate) -> None:
     assert "Where is the table?" in page.text
     upload = started.headers["location"].removeprefix("/console").replace("/source", "/file?name=a.csv")
     assert gate.client.put(upload, content=CSV).status_code == 403
+
+
+@pytest.mark.long  # starts a PostgreSQL server
+def test_table_of_an_allowed_database_is_served_and_its_password_is_not_shown(gate: Gate, postgres_url: str) -> None:
+    from urllib.parse import urlsplit
+
+    import sqlalchemy
+
+    from tidegate.service.drafts.sources import shown_address
+
+    engine = sqlalchemy.create_engine(postgres_url.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE people (person text, age int, town text, paid numeric)")
+        connection.exec_driver_sql(
+            "INSERT INTO people SELECT 'p' || n, 20 + mod(n, 50), 'Aby', 1 FROM generate_series(1, 300) n"
+        )
+    engine.dispose()
+    user = urlsplit(postgres_url).username or "postgres"
+    gate.app.state.settings = quiet_settings(folder=str(gate.folder), databases=(postgres_url,))
+    draft, shown = gate.start(), shown_address(postgres_url)
+    for fields in (
+        {"database": ["postgresql://elsewhere/db"], "table": ["people"]},
+        {"database": [shown], "table": ["a;b"]},
+    ):
+        assert "error" in gate.fill(draft, source={"source": ["database"], **fields})
+    content = gate.fill(draft, source={"source": ["database"], "database": [shown], "table": ["people"]})
+    assert content["types"] == {"person": "text", "age": "whole", "town": "text", "paid": "exact"}
+    content = gate.fill(draft, people=PEOPLE, columns=COLUMNS, promise=PROMISE)
+    assert f"{user}@" not in content["toml"]
+    assert gate.post(f"/drafts/{draft}/check").json()["rows"] == 300
+    published = gate.post(f"/drafts/{draft}/publication")
+    assert published.status_code == 201, published.text
+    question = {"sql": "SELECT AVG(age) FROM people", "share": 0.05}
+    assert gate.post("/data/people/answers", question).status_code == 200
