@@ -95,7 +95,7 @@ def pages_of(role: str) -> list[str]:
             path = path.replace("{name}", "soldiers")
         if "{collection}" in path:
             path = path.replace("{name}", "shop")
-        if "{job}" in path:
+        if "{job}" in path or "/polls/{collection}" in path:  # test_poll_pages.py has these
             continue
         for slot, value in names.items():
             path = path.replace(slot, value)

@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.output import JSON, emit, say, table
+from tidegate.cli.output import JSON, emit, say, table, writing
 from tidegate.errors import NotThere, Unsupported
 
 token = typer.Typer(help="Create, list and revoke tokens of a service.", no_args_is_help=True)
@@ -25,7 +25,12 @@ POLICY = typer.Argument(help="A policy of the service: its ledger stores the tok
 
 
 def serve(
-    policies: list[Path] = typer.Argument(help="Policy files, one per data set."),
+    policies: list[Path] | None = typer.Argument(None, help="Policy files, one per data set."),
+    polls: Path | None = typer.Option(
+        None,
+        "--polls",
+        help="A file for polls, which is created if it does not exist: no data and no policy is needed.",
+    ),
     ledger: str = LEDGER,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
     port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
@@ -44,7 +49,12 @@ def serve(
 
     public = public_url(url) if url else ""
     secure = public.startswith("https:") or not _is_loopback(host)
-    files = tuple(str(path.absolute()) for path in policies)
+    named = [*(policies or []), *([_polls_file(polls)] if polls else [])]
+    if not named:
+        raise Unsupported(
+            "There is nothing to serve.", "Name a policy, or a file for polls: tidegate serve --polls polls.toml"
+        )
+    files = tuple(str(path.absolute()) for path in named)
     datasets = ServedDatasets.from_files(files, ledger=ledger)  # errors in a policy or the ledger are reported here
     valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
     datasets.close()
@@ -58,10 +68,21 @@ def serve(
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        say(f"  tidegate token make {policies[0]} --role owner --name YOU")
+        say(f"  tidegate token make {named[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
+
+
+def _polls_file(path: Path) -> Path:
+    """Return a file for polls; it is created if it does not exist, and its data set has the name of the file."""
+    from tidegate.policy.toml import account_name
+
+    if not path.exists():
+        with writing(path), path.open("x", encoding="utf-8") as file:
+            file.write(f'[dataset]\nname = "{account_name(path.stem)}"\n')
+        say(f"Created {path}. Polls that you open in the console are added to it.")
+    return path
 
 
 def _refuse_used_port(host: str, port: int) -> None:

@@ -18,7 +18,7 @@ from tidegate.errors import TidegateError
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
-from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
 from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import Schedule
 from tidegate.service.datasets import ServedDatasets
@@ -32,6 +32,7 @@ from tidegate.service.pages import answers as answers_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import ledger as ledger_page
 from tidegate.service.pages import overview
+from tidegate.service.pages import polls as polls_page
 from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
 from tidegate.service.pages import syntheses as syntheses_page
@@ -41,8 +42,11 @@ from tidegate.service.routes import (
     collection_drafts,
     collections,
     health,
+    invitations,
     ledger,
     notebook,
+    poll_drafts,
+    polls,
     releases,
     risk,
     selections,
@@ -60,12 +64,25 @@ PARTS = (
     releases,
     selections,
     collections,
+    invitations,
     collection_drafts,
+    polls,
+    poll_drafts,
     syntheses,
     ledger,
     risk,
 )
-PAGES = (overview, syntheses_page, risk_page, releases_page, collections_page, answers_page, ledger_page, access_page)
+PAGES = (
+    overview,
+    syntheses_page,
+    risk_page,
+    releases_page,
+    collections_page,
+    polls_page,
+    answers_page,
+    ledger_page,
+    access_page,
+)
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 
@@ -115,6 +132,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
     app.state.guard = _guard(settings, served)
+    app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
         app.include_router(part.routes)

@@ -37,6 +37,7 @@ HEADERS = {
 ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
 STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
+UNRECORDED = re.compile(r"/data/[^/]+/collections/[^/]+/(reports|tokens)")
 # Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
 BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 LARGE = 4 * 1024  # bytes: scanning these takes about a millisecond; longer bodies are scanned in a thread
@@ -122,8 +123,8 @@ class RequestMiddleware:
         log_event("request", **facts, ms=round(1000 * seconds, 1), role=role, request=outgoing.name, refused=refused)
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
-        """Return whether a request delivered reports. It is neither logged nor counted: both would reveal its time."""
-        return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
+        """Return whether a request delivered reports or used a code. It is neither logged nor counted: both would reveal its time."""
+        return scope["method"] == "POST" and status < 300 and UNRECORDED.fullmatch(scope["path"]) is not None
 
 
 class OutgoingResponse:

@@ -19,7 +19,7 @@ const drawing = (svg) => [...new DOMParser().parseFromString(svg, "text/html").b
 /** The marks that have a tip, of the drawing that is shown. */
 const marks = (plot) => [...plot.querySelectorAll("[data-tip]")].filter((mark) => mark.getClientRects().length);
 
-function prepare(plot) {
+export function prepare(plot) {
   for (const title of plot.querySelectorAll("g title")) {
     title.parentNode.dataset.tip = title.textContent;
     title.remove(); // or the browser shows it as well
