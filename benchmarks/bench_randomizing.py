@@ -28,8 +28,10 @@ from benchmarks.measure import RUNS, SEED, Run, Runs, peak_memory, take_turns, w
 from benchmarks.peers import Peer, PeerUnavailable
 from tidegate.operators import (
     GaussianNoise,
+    HashResponse,
     LaplaceNoise,
     Operator,
+    Prefix,
     ProjectiveGeometry,
     Pure,
     RandomizedResponse,
@@ -195,6 +197,10 @@ def measure_list(categories: int, peer_reports: int) -> Iterator[dict[str, Any]]
                     runs[label] = scale_runs(own_runs, own / peer_reports)
             rates = {label: own / cpu_seconds(task_runs) for label, task_runs in runs.items()}
             sizes = {"tidegate": -(-(operator.report_size - 1).bit_length() // 8)}
+            sizes["tidegate, free text"] = -(-Prefix(epsilon=LISTED_EPSILON).report_size // 8)
+            if categories <= HashResponse.most_values:
+                hashed = HashResponse(categories, epsilon=LISTED_EPSILON)
+                sizes["tidegate, rounds"] = -(-(hashed.report_size - 1).bit_length() // 8)
             sizes |= {f"{peer.name} {task}": size for peer in peers for task, size in peer.about["bytes"].items()}
             each = "; ".join(f"{label} {rate:,.0f} a second" for label, rate in rates.items())
             more = {

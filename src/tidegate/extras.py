@@ -19,9 +19,9 @@ from tidegate.errors import MissingExtra
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "release": ("numba", "scipy"),
-    "collect": ("numba", "scipy", "fsspec", "threadpoolctl"),
+    "collect": ("numba", "scipy", "fsspec", "threadpoolctl", "cryptography", "segno"),
     "synthesize": ("numba", "scipy", "joblib"),
-    "audit": ("numba", "scipy", "fsspec", "threadpoolctl", "joblib"),
+    "audit": ("numba", "scipy", "fsspec", "threadpoolctl", "cryptography", "segno", "joblib"),
     "service": ("fastapi", "starlette", "uvicorn", "uvloop", "httptools", "prometheus_client"),
     "postgres": ("psycopg",),
     "spark": ("pyspark",),

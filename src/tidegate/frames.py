@@ -6,6 +6,7 @@ types that its values cannot show, because there are no rows or only missing one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row: TypeAlias = dict[str, Any]
+RUN = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet executes a cell that starts with one of these
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 TEMPORAL: dict[str, type] = {"date": date, "timestamp": datetime, "time": time}  # by the kind of an attribute
 
 
@@ -86,6 +89,17 @@ def rename_labels(labels: Iterable[str], reserved: Iterable[str]) -> dict[str, s
         taken.add(name)
         names[label] = name
     return names
+
+
+def safe_cell(value: Any) -> Any:
+    """Return a cell of a CSV file that a spreadsheet does not execute: such text is prefixed with an apostrophe.
+
+    Reference:
+        OWASP, "CSV Injection".
+    """
+    if isinstance(value, str) and value.startswith(RUN) and not NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 def _column(values: list[Any], kind: type | None) -> pa.Array:

@@ -22,14 +22,18 @@ from tidegate.accounting.shuffle import (
     privset_blanket,
     projective_blanket,
     response_blanket,
+    sampled_blanket,
     subset_blanket,
     unary_blanket,
     wave_blanket,
 )
 from tidegate.errors import Unsupported
 from tidegate.operators import (
+    HashResponse,
     LaplaceNoise,
+    OneOption,
     Operator,
+    PrivSet,
     ProjectiveGeometry,
     RandomizedResponse,
     SquareWave,
@@ -177,7 +181,7 @@ def test_bound_for_twice_the_reports_is_refuted() -> None:
 
 def holds(operator: Operator, report: Any, value: int) -> bool:
     """Return whether a report is likelier under a value than under some other."""
-    if isinstance(operator, ProjectiveGeometry):
+    if isinstance(operator, ProjectiveGeometry | HashResponse):
         return operator.is_supported(report, value)
     if isinstance(operator, SquareWave):
         return 0 <= report - value <= 2 * operator.half
@@ -198,6 +202,8 @@ def holds(operator: Operator, report: Any, value: int) -> bool:
         SquareWave(3, epsilon=F(1, 10)),
         ProjectiveGeometry(20, epsilon=F(1)),
         ProjectiveGeometry(50, epsilon=F(2)),
+        HashResponse(7, epsilon=F(1)),
+        HashResponse(4, epsilon=F(3), each=F(1)),
     ],
 )
 def test_formulas_equal_the_exact_channel(operator: Operator) -> None:
@@ -228,6 +234,63 @@ def test_privset_formula_equals_its_enumeration() -> None:
     only_one = sum(1 for report in sets if report & {0, 1} and not report & {2, 3})
     both = sum(1 for report in sets if report & {0, 1} and report & {2, 3})
     assert (blanket.only_one, blanket.both) == pytest.approx((only_one / comb(6, 3), both / comb(6, 3)))
+
+
+@pytest.mark.parametrize("operator", [PrivSet(4, epsilon=F(1), choose=2), OneOption(3, epsilon=F(1))])
+def test_blankets_of_chosen_options_equal_their_exact_channel(operator: PrivSet | OneOption) -> None:
+    allowed = [value for value in range(2**operator.items) if value.bit_count() <= operator.choose]
+    channel = np.array([[float(p) for p in row] for row in operator.exact_channel()])[:, allowed]
+    blanket, base = blanket_of(operator), channel.min()
+    assert blanket is not None
+    assert set(np.round(channel.ravel() / base, 9)) == {1, round(blanket.ratio, 9)}
+    assert blanket.weight == pytest.approx(base * len(channel))
+    holders = channel > 1.0001 * base
+    pairs = [(first, second) for first in range(len(allowed)) for second in range(first)]
+    only_one, index = max((float((holders[:, a] & ~holders[:, b]).mean()), i) for i, (a, b) in enumerate(pairs))
+    both = float((holders[:, pairs[index][0]] & holders[:, pairs[index][1]]).mean())
+    assert (blanket.only_one, blanket.both) == pytest.approx((only_one, both))
+
+
+def sampled_channel(operators: list[Operator]) -> np.ndarray:
+    """The channel of one uniformly drawn question: one row for each question and report, one column for each set of values."""
+    channels = [np.array(operator.exact_channel(), np.float64) for operator in operators]
+    people = list(product(*(range(operator.values) for operator in operators)))
+    rows = [[channel[:, values[j]] for values in people] for j, channel in enumerate(channels)]
+    return np.concatenate([np.array(row).T for row in rows]) / len(operators)
+
+
+@pytest.mark.parametrize("losses", [("1", "1"), ("1", "0.5")])
+def test_report_about_a_drawn_question_loses_no_more_than_its_bound(losses: tuple[str, str]) -> None:
+    operators: list[Operator] = [RandomizedResponse(size, epsilon=F(e)) for size, e in zip((2, 3), losses, strict=True)]
+    channel = sampled_channel(operators)
+    blankets = [blanket_of(operator) for operator in operators]
+    sampled = sampled_blanket([blanket for blanket in blankets if blanket is not None])
+    if len(set(losses)) == 1:
+        assert sampled.weight == pytest.approx(channel.min(axis=1).sum())
+    else:
+        assert sampled.weight < channel.min(axis=1).sum()
+    for reports, epsilon in ((2, 0.1), (3, 0.3), (4, 0.2)):
+        enumerated = slow.true_delta(channel, reports=reports, epsilon=epsilon)
+        assert enumerated <= blanket_delta(sampled, reports, epsilon) + 1e-12
+        assert blanket_delta(sampled, reports, epsilon) <= general_delta(1.0, reports, epsilon)
+
+
+def test_claim_of_sampled_questions_uses_the_blanket_of_one_and_otherwise_the_largest_sum() -> None:
+    questions = {
+        "town": Question("town", TOWNS, "randomized-response", epsilon=1),
+        "dishes": Question("dishes", Items(tuple("abcde")), "privset", epsilon=1, choose=2),
+        "age": Question("age", Integer(16, 60), "square-wave", epsilon=1),
+    }
+    single = later_reader(Collection("c", questions, ask=1), 10_000)
+    two = later_reader(Collection("c", questions, ask=2), 10_000)
+    unit = later_reader(Collection("c", questions, ask=1, together=(("town", "age"),)), 10_000)
+    assert single is not None
+    assert two is not None
+    assert unit is not None
+    assert single.local == 1
+    assert single.epsilon < general_epsilon(1.0, 10_000)
+    assert (two.local, two.epsilon) == (2, general_epsilon(2.0, 10_000))
+    assert (unit.local, unit.epsilon) == (2, general_epsilon(2.0, 10_000))
 
 
 def test_projective_formula_equals_its_enumeration() -> None:

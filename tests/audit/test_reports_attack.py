@@ -59,6 +59,7 @@ QUESTIONS = {
 TWICE = {
     "response": question_of("town", "randomized-response", epsilon=2, each=1),
     "unary": question_of("town", "unary", epsilon=2, each=1),
+    "hash": question_of("town", "hash-response", epsilon=2, each=1),
 }
 LIMITED = [name for name in QUESTIONS if name not in ("uniform", "gaussian")]
 
@@ -263,7 +264,9 @@ def test_client_without_memory_is_detected_by_averaging() -> None:
     assert broken_attacks(findings) == {
         "averaging over repeats",
         "changed answer",
-    }  # it has also forgotten what it reported
+        "new versions",
+        "renamed questions",
+    }  # it has also forgotten what it reported and used
 
 
 @pytest.mark.claim
@@ -275,7 +278,7 @@ def test_client_that_understates_a_changed_answer_is_detected() -> None:
 def test_client_that_accepts_a_second_answer_against_the_promise_is_detected() -> None:
     policy = policy_of({"response": QUESTIONS["response"]}, "once")
     findings = attack(policy, device=client_factory(type("Again", (Client,), {"_refuse": lambda self, codes: None})))
-    assert broken_attacks(findings) == {"changed answer"}
+    assert broken_attacks(findings) == {"changed answer", "renamed questions"}
 
 
 @pytest.mark.one_in(2)

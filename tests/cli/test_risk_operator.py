@@ -73,6 +73,7 @@ def test_operator_uses_the_attribute_of_a_policy(run: Run, tmp_path: Path) -> No
         "unary",
         "subset",
         "projective-geometry",
+        "hash-response",
     }
 
 
@@ -179,7 +180,7 @@ def test_measures_and_advice_for_chosen_options(run: Run) -> None:
     assert [option["operator"] for option in advice["options"]] == ["privset", "one-option"]
     assert advice["options"][0]["error_95_rare"] == pytest.approx(1.96 * 0.0189, abs=2e-4)
     _, out, _ = run("risk", "advise", "--items", 8, "--clients", 2000, "--epsilon", 2)
-    assert "set `choose`" in out
+    assert "with choose = 3 the errors are" in out
 
 
 CHOICES = {
@@ -217,3 +218,14 @@ def test_advice_for_several_questions(run: Run) -> None:
     assert (code, "from 1 to 100" in error) == (2, True)
     code, _, error = run("risk", "advise", "--values", 9, "--clients", 9, "--loss", "0.1", "--questions", 2)
     assert (code, "needs `--epsilon`" in error) == (2, True)
+
+
+def test_advice_for_rounds_counts_the_permanent_answers(run: Run) -> None:
+    rounds = ["risk", "advise", "--values", 20, "--clients", 2000, "--epsilon", 2, "--each", 1]
+    _, out, _ = run(*rounds, "--categories")
+    assert 'Write operator = "hash-response", epsilon = 2, each = 1 and repeats = "two-layers".' in out
+    _, out, _ = run(*rounds, "--categories", "--json")
+    assert json.loads(out)["options"][0]["operator"] == "hash-response"
+    code, _, error = run(*rounds)
+    assert code
+    assert "`--each` needs `--epsilon` and a category" in error

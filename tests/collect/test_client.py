@@ -384,6 +384,14 @@ def test_forgetting_removes_answers_and_keeps_the_used_lifetime() -> None:
         client(once, memory).draft(TRUE)
 
 
+def test_forgetting_everything_starts_limits_over() -> None:
+    memory: dict[str, Any] = {}
+    client(replace(SHOPPERS, repeats="once"), memory).randomize(TRUE)
+    client(memory=memory).forget_everything()
+    assert memory == {}
+    client(replace(SHOPPERS, repeats="once"), memory, seed="anew").randomize({**TRUE, "age": 50})
+
+
 def earlier_memory(collection: Collection, codes: dict[str, list[int]], **reports: Any) -> dict[str, Any]:
     """A memory as clients wrote it before answers were remembered by question."""
     start = collection.fingerprint
@@ -449,7 +457,7 @@ def test_every_random_question_is_answered_and_accepted(both: tuple[Any, Collect
     }
     respondent = client(collection)
     assert refusal(respondent.randomize(answers), collection, respondent.operators) is None
-    assert len(respondent.tell(answers)) == len(collection.questions)
+    assert len(respondent.tell(answers)) == len(respondent.asked)
 
 
 SECRET = "1234567"

@@ -14,13 +14,16 @@ import pytest
 from collect.surveys import open_survey, reports
 
 from tidegate.collect.baskets.recovery import channel, recover
+from tidegate.collect.baskets.rules import RuleSet
 from tidegate.collect.baskets.transitions import flip_moments
 from tidegate.collect.poisoning import Poisoning, Scores, honest_range, itemset_scores, poisoning, share_scores
 from tidegate.collect.reconstruct import shares
 from tidegate.collect.result import Distribution
 from tidegate.operators import Pure, RandomizedResponse, SubsetSelection, Support, Unary
+from tidegate.operators.basket_plans import BasketPlan
+from tidegate.operators.exact_draws import SeededBytes
 from tidegate.operators.mask import Mask
-from tidegate.policy import Question
+from tidegate.policy import Collection, Question
 from tidegate.policy.attributes import Items
 from tidegate.policy.collection import operator_for
 
@@ -217,3 +220,33 @@ def test_result_has_the_range_beside_each_interval(tmp_path: Path) -> None:
     older["runs"] = [{name: run[name] for name in ("label", "mass", "low", "high")} for run in older["runs"]]
     assert Distribution.from_dict(older).poisoning is None, "JSON of an older version is read"
     assert Counter(run.low_poisoned for run in Distribution.from_dict(older).runs()) == {None: 4}
+
+
+@pytest.mark.parametrize("operator", ["mask", "select-a-size"])
+def test_listed_itemsets_have_the_range_of_false_reports(operator: str, tmp_path: Path) -> None:
+    """198 honest baskets and 2 forged ones that show all items, or none: the support of the honest ones is in the range."""
+    items, plan = Items(("a", "b", "c", "d")), BasketPlan(2, (F(1, 10), F(2, 10), F(7, 10)), F(1, 5))
+    parameters: dict[str, Any] = {"keep": 0.8} if operator == "mask" else {"plans": [plan]}
+    collection = Collection("shop", {"basket": Question("basket", items, operator, **parameters)})
+    forgeries = {"mask": ([], [0, 1, 2, 3]), "select-a-size": ([4], [0, 1, 2, 3, 4])}[operator]
+    rule_sets = {}
+    for name, forged in (("honest", None), *(zip(("none", "all"), forgeries, strict=True))):
+        session, survey = open_survey(str(tmp_path / f"{name}.ledger"), tmp_path / name, collection)
+        with session:
+            client = survey.client(memory={})
+            stream = SeededBytes("baskets")
+            codes = [survey.operators["basket"].sample_basket([n % 2, 2], stream) for n in range(198)]  # type: ignore[attr-defined]
+            codes += [] if forged is None else [forged] * 2
+            template = client.randomize({"basket": ["a", "c"]})
+            sent = [{**template, "answers": {"basket": c}, "id": f"{n:032x}"} for n, c in enumerate(codes)]
+            assert survey.submit(sent).accepted == len(codes)
+            rule_sets[name] = survey.rules(min_support=0.05, largest=2)
+    honest = {itemset.items: itemset.support for itemset in rule_sets["honest"].mined.frequent()}
+    for name in ("none", "all"):
+        rule_set = rule_sets[name]
+        assert RuleSet.from_dict(rule_set.to_dict()).to_dict() == rule_set.to_dict()
+        for itemset in rule_set.mined.frequent():
+            low, high = rule_set.poisoned(itemset) or (1, 0)
+            if itemset.items in honest:
+                assert low - 1e-9 <= min(1, honest[itemset.items]) <= high + 1e-9
+                assert high - low < 0.2

@@ -15,6 +15,7 @@ import pytest
 from reference import recipes
 
 from tidegate.collect.client import Client
+from tidegate.collect.encoding import code_of
 from tidegate.collect.memory import question_key
 from tidegate.operators import BasketOperator, ChoiceOperator
 from tidegate.operators.exact_draws import SeededBytes
@@ -28,6 +29,7 @@ from tidegate.policy import (
     Integer,
     Items,
     Question,
+    Text,
     Time,
     Timestamp,
 )
@@ -57,6 +59,9 @@ QUESTIONS = {
     "projective geometry": Question("word", WORD, "projective-geometry", epsilon=2),
     "projective geometry, few": Question("town", TOWN, "projective-geometry", epsilon="0.5"),
     "projective geometry, large prime": Question("word", WORD, "projective-geometry", epsilon=5),
+    "hash response": Question("word", WORD, "hash-response", epsilon=1),
+    "hash response, two layers": Question("word", WORD, "hash-response", epsilon=3, each=1),
+    "hash response, two values": Question("married", Boolean(), "hash-response", epsilon=2, each="0.5"),
     "hybrid": Question("age", AGE, "hybrid", epsilon=2),
     "hybrid, ends alone": Question("pay", PAY, "hybrid", epsilon="0.5"),
     "date": Question("joined", JOINED, "square-wave", epsilon=2),
@@ -83,6 +88,13 @@ BASKETS = {
     "privset, all": Question("bought", SHELF, "privset", epsilon="0.25", choose=30),
     "one option": Question("bought", SHELF, "one-option", epsilon="1.5"),
     "mask, not symmetric": Question("bought", SHELF, "mask", keep="0.6", insert="0.05", largest=5),
+}
+WRITTEN = ["a", "curry", "Sauerkraut", "süß", "日本語です", "ééééé", "😀😀😀", "12345678", "123456789", "x" * 300]
+TEXTS = {
+    "prefix": Question("dish", Text(), "prefix", epsilon=2),
+    "prefix, two": Question("dish", Text(), "prefix", epsilon="0.5"),
+    "prefix, large prime": Question("dish", Text(), "prefix", epsilon=8),
+    "prefix, hashed": Question("dish", Text(), "prefix", epsilon=4, hashed=1),
 }
 GIVEN = [[], [7], [3, 29], [29, 0, 11, 4], [12], [5, 6], [8, 1, 2, 9], [21, 20], [0], [23, 19, 17, 13]]
 GIVEN += [[28, i, 27 - i, 2 * i + 1] for i in range(3, 11)] + [[29, i] for i in range(6)]  # in no order
@@ -112,10 +124,13 @@ def make_vectors() -> dict[str, Any]:
         "stream": "block i is SHA-256(seed/i), see collect/_bits.py",
         "operators": operators,
         "baskets": baskets,
+        "texts": [text_vector(name, question) for name, question in TEXTS.items()],
         "client": client,
         "shopper": shopper,
         "keys": [
-            key_vector(holder, question) for holder in HOLDERS for question in (*QUESTIONS.values(), *BASKETS.values())
+            key_vector(holder, question)
+            for holder in HOLDERS
+            for question in (*QUESTIONS.values(), *BASKETS.values(), *TEXTS.values())
         ],
     }
 
@@ -130,6 +145,14 @@ def basket_vector(name: str, question: Question) -> dict[str, Any]:
     reports = [operator.sample_basket(basket, source) for basket in GIVEN]
     about = {"seed": name, "question": question.public_dict(), "recipe": operator.recipe()}
     return {**about, "baskets": GIVEN, "reports": reports}
+
+
+def text_vector(name: str, question: Question) -> dict[str, Any]:
+    operator, source = operator_for(question), SeededBytes(name)
+    codes = [code_of(question, text) for text in WRITTEN]
+    reports = [operator.sample(code, source) for code in codes]
+    about = {"seed": name, "question": question.public_dict(), "recipe": operator.recipe()}
+    return {**about, "texts": WRITTEN, "codes": [f"{code:016x}" for code in codes], "reports": reports}
 
 
 def vector(name: str, question: Question) -> dict[str, Any]:
@@ -171,6 +194,17 @@ def test_client_built_from_recipes_draws_the_same_baskets(entry: dict[str, Any])
     assert [recipes.permanent(entry["recipe"], basket, stream) for basket in entry["baskets"]] == entry["reports"]
 
 
+@pytest.mark.parametrize(
+    "entry",
+    json.loads(FILE.read_text("utf-8")).get("texts", []) if FILE.exists() else [],
+    ids=lambda entry: entry["seed"],
+)
+def test_client_built_from_recipes_draws_the_same_prefixes(entry: dict[str, Any]) -> None:
+    stream = recipes.stream(entry["seed"])
+    codes = [int(code, 16) for code in entry["codes"]]
+    assert [recipes.permanent(entry["recipe"], code, stream) for code in codes] == entry["reports"]
+
+
 @pytest.mark.parametrize("index", [0, 1, 2, 3])
 def test_client_that_does_not_sort_a_basket_is_detected(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = json.loads(FILE.read_text("utf-8"))["baskets"][index]
@@ -181,10 +215,11 @@ def test_client_that_does_not_sort_a_basket_is_detected(index: int, monkeypatch:
 
 def test_every_operator_has_a_vector() -> None:
 
-    from tidegate.operators import BASKET_OPERATORS, CHOICE_OPERATORS, VALUE_OPERATORS
+    from tidegate.operators import BASKET_OPERATORS, CHOICE_OPERATORS, TEXT_OPERATORS, VALUE_OPERATORS
 
     assert set(VALUE_OPERATORS) == {question.operator for question in QUESTIONS.values()}
     assert {*BASKET_OPERATORS, *CHOICE_OPERATORS} == {question.operator for question in BASKETS.values()}
+    assert set(TEXT_OPERATORS) == {question.operator for question in TEXTS.values()}
 
 
 def test_parameters_in_units_are_rounded_up_to_whole_steps() -> None:

@@ -95,7 +95,7 @@ def pages_of(role: str) -> list[str]:
             path = path.replace("{name}", "soldiers")
         if "{collection}" in path:
             path = path.replace("{name}", "shop")
-        if "{job}" in path or "{draft}" in path:  # test_wizard.py opens every step
+        if "{job}" in path or "{draft}" in path or "/polls/{collection}" in path:  # other tests open these
             continue
         for slot, value in names.items():
             path = path.replace(slot, value)

@@ -1,18 +1,22 @@
-"""A ledger with rows in every table: answers, release desks with all states of a request, a collection, a service."""
+"""A ledger with rows in every table: answers, release desks with all states of a request, a collection, a poll, a service."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+from collect.invited import invited_report, poll_of, token_of
 from collect.surveys import SHOPPERS, policy_of, reports
 from ledger.requesters import TABLE
 from support.people import people_policy
 
 import tidegate as tg
+from tidegate.collect.invitations import create_key
 from tidegate.demo import soldiers
+from tidegate.ledger import Ledger
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.policy import Policy
@@ -50,3 +54,12 @@ def write_everything(url: str, folder: Path) -> None:
         survey.submit(reports(0, 5))
         survey.submit(reports(5, 2))
         survey.receive(reports(7, 3))
+    with contextlib.closing(Ledger(url)) as ledger:
+        key = create_key(ledger, dataset="works", poll="canteen")
+    canteen = poll_of(invitation_key=key)
+    works = Policy(tg.Dataset("works"), policy_of(canteen).attributes, collections={canteen.name: canteen})
+    with tg.open(works, ledger=url) as session:
+        survey = session.collect(canteen.name, reports=str(folder))
+        for number, code in enumerate(survey.invite(5)[:3]):
+            survey.receive([invited_report(number, survey, token_of(survey, code))])
+        survey.close()

@@ -99,7 +99,7 @@ def _request(sql: sqlite3.Connection, keys: list[str], state: str, column: str) 
 
 def _other(value: object, column: str) -> object:
     if isinstance(value, bytes):
-        return bytes([value[0] ^ 1]) + value[1:]
+        return bytes([value[0] ^ 1]) + value[1:] if value else b"\1"
     if isinstance(value, int | float):
         return 1 - value if column == "folds" else value + 100_000
     if column == "state":

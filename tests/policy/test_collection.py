@@ -53,6 +53,8 @@ def collections(draw: Any) -> tuple[Policy, Collection]:
         value = draw(st.fractions(Fraction(1, 100), 3, max_denominator=100))
         if parameter in ("sigma", "half_width"):
             value = (value + Fraction(1, 4)) * (1 if universe.cuts else universe.width)
+        if parameter == "random":
+            value /= 4
         attributes[f"a{index}"] = universe
         questions[f"q{index}"] = Question(f"a{index}", universe, operator, **{parameter: value})
     collection = Collection(
@@ -62,6 +64,7 @@ def collections(draw: Any) -> tuple[Policy, Collection]:
         draw(st.integers(1, 9)),
         draw(st.booleans()),
         50,
+        ask=draw(st.integers(1, len(questions) - 1)) if len(questions) > 1 and draw(st.booleans()) else None,
     )
     return Policy(Dataset("people"), attributes, collections={"shoppers": collection}), collection
 

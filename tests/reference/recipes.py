@@ -101,6 +101,32 @@ def projective(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
     return next(code for code in range(points) if point(code, recipe) == scaled)
 
 
+def hashed(recipe: dict[str, Any], value: int, bytes_: Any) -> int:
+    seed = below(recipe["seeds"], bytes_)
+    cell = (bin(seed // 2 & value).count("1") + seed) % 2
+    return 2 * seed + (cell if coin(recipe["keep"], bytes_) else 1 - cell)
+
+
+def prefix(recipe: dict[str, Any], value: int, bytes_: Any) -> list[int]:
+    prime, width, levels = recipe["prime"], recipe["width"], recipe["levels"]
+    index = below(len(levels), bytes_)
+    level = levels[index]
+    size = level["dimension"]
+    space = {"prime": prime, "dimension": size}
+    if coin(level["keep"], bytes_):
+        number = 1 + below(prime ** (size - 1) - 1, bytes_)
+        first = value // 2 ** (levels[-1]["length"] - level["length"])
+        vector = [number // prime**power % prime for power in reversed(range(size - 1))]
+        own = [first // prime**power % prime for power in reversed(range(size - 1))]
+        vector.insert(0, -sum(a * b for a, b in zip(vector, own, strict=True)) % prime)
+        lead = next(part for part in vector if part)
+        vector = [part * next(i for i in range(1, prime) if i * lead % prime == 1) % prime for part in vector]
+    else:
+        vector = list(point(below(sum(prime**power for power in range(size)), bytes_), space))
+    flat = [part // 2**bit % 2 for part in vector for bit in range(width)]
+    return [index] + [len(levels) + position for position, bit in enumerate(flat) if bit]
+
+
 def some_of(items: list[int], count: int, bytes_: Any) -> list[int]:
     """Return `count` of the items: index i is swapped with an index drawn from i on."""
     shuffled = list(items)
@@ -185,6 +211,8 @@ DRAWS = {
     "unary": unary,
     "subset": subset,
     "projective-geometry": projective,
+    "hash-response": hashed,
+    "prefix": prefix,
 }
 
 
@@ -195,6 +223,8 @@ def permanent(recipe: dict[str, Any], value: Any, bytes_: Any) -> Any:
 
 def fresh(recipe: dict[str, Any], answer: Any, bytes_: Any) -> Any:
     """A report of a remembered answer, where there is a second layer."""
+    if recipe.get("again", WHOLE) != WHOLE and recipe["draw"] == "hash-response":
+        return answer if coin(recipe["again"], bytes_) else answer ^ 1
     if recipe.get("again", WHOLE) != WHOLE:
         return response(recipe, answer, bytes_, keep="again")
     if recipe.get("stay", WHOLE) != WHOLE:

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from support.service import AGE, RunningService, quiet_settings, run_service
 
+from tidegate.frames import RUN, safe_cell
 from tidegate.ledger.jobs import DONE, FAILED
 from tidegate.policy import Category, Concealment, Dataset, Key, Loss, Policy
-from tidegate.service.spreadsheets import RUN, safe_cell, safe_table
+from tidegate.service.spreadsheets import safe_table
 
 TOWNS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "-5")
 PEOPLE = 60

@@ -76,7 +76,15 @@ SESSION: dict[str, list[Callable[[DataSession], Any]]] = {
         ),
     ],
 }
-OWN = {"policy", "account", "release", "open_release", "collect", "close"}  # compared in tests of their own, below
+OWN = {
+    "policy",
+    "account",
+    "release",
+    "open_release",
+    "collect",
+    "poll",
+    "close",
+}  # compared in tests of their own, below
 SURVEY: dict[str, list[Callable[[CollectionSurvey], Any]]] = {
     "reports": [lambda survey: survey.reports],
     "waiting": [lambda survey: survey.waiting],
@@ -92,6 +100,8 @@ SURVEY: dict[str, list[Callable[[CollectionSurvey], Any]]] = {
     "estimates": [lambda survey: list(survey.estimates().values())],
     "mean": [lambda survey: survey.mean("pay"), lambda survey: survey.mean("pay", confidence=0.8)],
     "shares": [lambda survey: survey.shares(), lambda survey: survey.shares("basket", confidence=0.8)],
+    "results": [lambda survey: survey.results(), lambda survey: survey.results(confidence=0.8)],
+    "state": [lambda survey: survey.state()],
     "rules": [
         lambda survey: survey.rules(min_support=0.1),
         lambda survey: survey.rules("basket", min_support=0.2, min_confidence=0.3, largest=2),
@@ -148,7 +158,7 @@ def test_methods_of_surveys_return_the_same(pair: Pair, call: Callable[[Collecti
 
 def test_every_method_of_the_protocols_is_compared() -> None:
     assert set(SESSION) | OWN == methods(DataSession)
-    assert set(SURVEY) | {"client", "submit", "receive", "close"} == methods(CollectionSurvey)
+    assert set(SURVEY) | {"client", "submit", "receive", "invite", "sign", "close"} == methods(CollectionSurvey)
     assert methods(ReleaseDesk) == {"request", "request_many", "status", "withdraw", "released"}
 
 
@@ -273,3 +283,10 @@ def test_result_of_a_newer_policy_uses_that_policy(pair: Pair) -> None:
         result = remote.answer(tg.count(), epsilon=2)
         assert result.to_dict() == pair.local.answer(tg.count(), epsilon=2).to_dict()
         assert remote.policy.fingerprint == pair.local.policy.fingerprint
+
+
+def test_data_set_without_polls_says_so(session: DataSession) -> None:
+    with pytest.raises(Unsupported, match="no polls"):
+        session.poll()
+    with pytest.raises(Unsupported, match='no poll called "shoppers"'):
+        session.poll("shoppers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -92,3 +93,13 @@ class Visit:
 def is_refused_by_policy(message: Any) -> bool:
     """Return whether the Content-Security-Policy blocked something."""
     return message.type == "error" and "Content Security Policy" in message.text
+
+
+def accessibility_faults(tab: Page) -> list[str]:
+    """Return what axe-core finds in the page as it is now: rule, elements, and the reason."""
+    script = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    tab.evaluate(f"if (!window.axe) {{ {script} }}")
+    violations = tab.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)")
+    return [
+        f"{rule['id']} at {node['target']}: {node['failureSummary']}" for rule in violations for node in rule["nodes"]
+    ]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from support.console_service import OPEN, on_loopback
 
 import tidegate
+from tidegate.collect.invitations import create_key
 from tidegate.collect.survey import Survey
 from tidegate.policy import Collection, Dataset, Policy
 from tidegate.policy.toml import write_policy
@@ -37,9 +38,10 @@ class Fault:
     file: str
     right: str
     wrong: str
+    count: int = 1
 
     def apply_to(self, text: str) -> str:
-        assert text.count(self.right) == 1, f"the fault in {self.file} is not where it was"
+        assert text.count(self.right) == self.count, f"the fault in {self.file} is not where it was"
         return text.replace(self.right, self.wrong)
 
     def plant(self, page: Page) -> None:
@@ -72,12 +74,20 @@ class FormService:
         """The same collection under a name that was never used here."""
         return replace(collection, name=f"{collection.name}{next(self.numbers)}", **changes)
 
+    def invited(self, collection: Collection) -> Collection:
+        """The same poll under a new name, for invited people: with a key in the service's ledger."""
+        fresh = self.fresh(collection)
+        assert fresh.poll is not None
+        key = create_key(self.datasets.ledger, dataset="asked", poll=fresh.name)
+        return replace(fresh, poll=replace(fresh.poll, access="invited", invitation_key=key))
+
     def survey(self, collection: Collection) -> Survey:
         return self.datasets["asked"].survey(collection.name)
 
 
 def policy_text(collections: dict[str, Collection]) -> str:
-    questions = [question for collection in collections.values() for question in collection.questions.values()]
+    plain = [collection for collection in collections.values() if collection.poll is None]
+    questions = [question for collection in plain for question in collection.questions.values()]
     attributes = {question.attribute: question.universe for question in questions}
     return write_policy(Policy(Dataset("asked"), attributes, collections=collections))
 

@@ -26,13 +26,15 @@ from tidegate.policy import (
     Items,
     Moment,
     Question,
+    Text,
     Time,
     Timestamp,
 )
+from tidegate.policy.poll import Poll, Wording
 
 NUMBERS, ANY = (
     ["uniform-noise", "gaussian-noise", "laplace-noise", "square-wave", "hybrid"],
-    ["randomized-response", "unary", "subset", "projective-geometry"],
+    ["randomized-response", "unary", "subset", "projective-geometry", "hash-response"],
 )
 WORDS = ["north", "süd", 'the "east"', "w\\est", "<b>", "日本", "😀", "\x7f", "a b", "tab\t", "0", "", "True", "é"]
 
@@ -86,7 +88,7 @@ def category(chance: random.Random) -> Category:
 
 
 def single(chance: random.Random, *, fresh: bool) -> Question:
-    operator = chance.choice(["randomized-response", "unary"] if fresh else [*NUMBERS, *ANY])
+    operator = chance.choice(["randomized-response", "unary", "hash-response"] if fresh else [*NUMBERS, *ANY])
     numbers = [integer, grid, decimal, moment]
     if operator == "hybrid":
         plain = chance.choice([grid, decimal])(chance)
@@ -102,11 +104,21 @@ def single(chance: random.Random, *, fresh: bool) -> Question:
             ]
         )
         return Question(f"a{chance.randint(0, 9**6)}", universe, operator, **value)
+    if operator == "randomized-response" and not fresh and chance.random() < 0.5:
+        share = Fraction(chance.choice(["1/3", "0.5", "1/7", "0.001", "0.999"]))
+        return Question(f"a{chance.randint(0, 9**6)}", universe, operator, random=share)
     each: dict[str, Any] = {"each": Fraction(chance.randint(1, 9), 10)} if fresh else {}
     epsilon = (
         Fraction(chance.randint(1, 8)) if fresh else Fraction(chance.choice(["0.01", "0.5", "1", "7/3", "4", "12.25"]))
     )
     return Question(f"a{chance.randint(0, 9**6)}", universe, operator, epsilon=epsilon, **each)
+
+
+def text(chance: random.Random) -> Question:
+    hashed: dict[str, Any] = chance.choice([{}, {"hashed": 1}, {"hashed": 0}])
+    return Question(
+        f"t{chance.randint(0, 9**6)}", Text(), "prefix", epsilon=chance.choice(["0.5", "2", "7/3"]), **hashed
+    )
 
 
 def basket(chance: random.Random) -> Question:
@@ -146,6 +158,8 @@ def value_of(question: Question, chance: random.Random) -> Any:
         return chance.choice([items, items, items, items, [*items, "no such item"], items + items[:1], "item 0", None])
     if isinstance(universe, Moment):
         return moment_of(universe, chance)
+    if isinstance(universe, Text):
+        return chance.choice([*WORDS, *WORDS, "süßsauer scharf", "x\0y", "\ud800", None, 7])
     value = universe.low + universe.width * Fraction(chance.randint(-8, 8 * int(universe.size) + 8), 8)  # type: ignore[attr-defined]
     near: list[Callable[[], Any]] = [
         lambda: float(value),
@@ -196,14 +210,17 @@ def case(number: object) -> tuple[Collection, list[dict[str, Any]]]:
     """A collection and three rounds of answers, the last like the first."""
     chance = random.Random(f"browser {number}")
     repeats = chance.choice(["memoised", "memoised", "once", "two-layers"])
-    make = [lambda: single(chance, fresh=repeats == "two-layers"), lambda: basket(chance)]
+    make = [
+        lambda: single(chance, fresh=repeats == "two-layers"),
+        lambda: text(chance) if chance.random() < 0.2 else basket(chance),
+    ]
     made_questions = [make[repeats != "two-layers" and chance.random() < 0.3]() for _ in range(chance.randint(1, 3))]
     names = chance.sample(["age", "B_2-x", "constructor", "toString", "items", "valueOf"], len(made_questions))
     questions = dict(zip(names, made_questions, strict=True))
     collection = Collection(
         chance.choice(["shop", "A-b_9"]), questions, repeats, chance.randint(1, 99), **limits(chance)
     )  # type: ignore[arg-type]
-    collection = within_lifetime(collection, chance)
+    collection = within_lifetime(as_poll(collection, chance), chance)
     rounds = [{name: value_of(question, chance) for name, question in questions.items()} for _ in range(2)]
     if chance.random() < 0.1:
         rounds[1].popitem()
@@ -214,6 +231,24 @@ def limits(chance: random.Random) -> dict[str, Any]:
     return chance.choice(
         [{}, {"holder": chance.choice(["Works council", 'the "gäste" 😀', "constructor", "__proto__"])}]
     )
+
+
+def as_poll(collection: Collection, chance: random.Random) -> Collection:
+    """Sometimes a poll, or a collection that asks each person some of its questions."""
+    names = list(collection.questions)
+    settings: dict[str, Any] = {}
+    if len(names) > 1 and chance.random() < 0.4:
+        settings["ask"] = chance.randint(1, len(names) - 1)
+    if len(names) == 3 and settings and chance.random() < 0.5:
+        settings = {"ask": 1, "together": (tuple(chance.sample(names, 2)),)}
+    if chance.random() < 0.3:
+        texts = {"en": chance.choice(["Canteen", "<b>", "日本"]), "pt-BR": "Refeitório"}
+        wordings = {name: Wording(texts, dict.fromkeys(("never", "1"), texts)) for name in names}
+        closes = dt.datetime(2027, 1, 1, chance.randint(0, 23), tzinfo=dt.UTC)
+        settings["poll"] = Poll(
+            ("en", "pt-BR"), texts, texts, wordings, "open", closes, at_most=chance.choice([None, 9])
+        )
+    return replace(collection, **settings)
 
 
 def within_lifetime(collection: Collection, chance: random.Random) -> Collection:

@@ -15,6 +15,18 @@ export async function operators(base, vectors) {
   });
 }
 
+/** Codes, recipes and reports of vectors about texts. */
+export async function texts(base, vectors) {
+  const { readQuestion, operatorFor, codeOf } = await load(base, "question.js", "operators/index.js", "coding.js");
+  return vectors.map(({ seed, question: content, texts: written }) => {
+    const question = readQuestion(content, "question");
+    const [operator, source] = [operatorFor(question), new SeededBytes(seed)];
+    const codes = written.map((text) => codeOf(question, text));
+    const reports = codes.map((code) => operator.sample(code, source));
+    return { recipe: operator.recipe(), codes: codes.map((code) => code.toString(16).padStart(16, "0")), reports };
+  });
+}
+
 /** Whole stories of clients: each with a memory, a stream and some steps one after the other, as texts; and the memory. */
 export async function stories(base, cases) {
   const { Client, PageMemory } = await load(base, "client.js", "memory.js");
@@ -92,4 +104,51 @@ export async function saying(base, pairs) {
 export async function digests(base, texts) {
   const { sha256, hmac, hex, utf8 } = await load(base, "sha256.js");
   return texts.map((text) => [hex(sha256(utf8(text))), hex(hmac(utf8(text), utf8("message")))]);
+}
+
+/** Tokens from seeded bytes, with the signer's answers given: what is stored before each request, what is sent, and the token. */
+export async function tokens(base, key, vectors) {
+  const { obtain, PageMemory } = await load(base, "invitation.js", "memory.js");
+  const results = [];
+  for (const { seed, code, place, answer } of vectors) {
+    const [memory, source, sent] = [new PageMemory(), new SeededBytes(seed), {}];
+    const sign = async (address, body) => {
+      Object.assign(sent, { address, ...body, record: memory.get(place) });
+      return answer;
+    };
+    const outcome = await said(() => obtain("/tokens", code.toLowerCase(), key, memory, { source, sign }));
+    results.push({ outcome, sent, memory: memory.get(place) });
+  }
+  return results;
+}
+
+/** The steps of blind signatures with given salts and factors, as hexadecimal digits. */
+export async function blindSignatures(base, vectors) {
+  const { blind, finalize, isSigned, hex, unhex } = await load(base, "invitation.js", "sha256.js");
+  return vectors.map(({ key, prepared, salt, factor, answer }) => {
+    const [modulus, message] = [unhex(key), unhex(prepared)];
+    const { blinded, inverse } = blind(modulus, message, undefined, { salt: unhex(salt), factor: BigInt(factor) });
+    const signature = finalize(modulus, message, unhex(answer), inverse, salt.length / 2);
+    const changed = signature.map((byte, index) => (index === 7 ? byte ^ 1 : byte));
+    const checks = [signature, changed].map((bytes) => isSigned(modulus, message, bytes, salt.length / 2));
+    return { blinded: hex(blinded), inverse: inverse.toString(), signature: hex(signature), checks };
+  });
+}
+
+/** SHA-384 of byte strings of some lengths, as hexadecimal digits. */
+export async function digests384(base, lengths) {
+  const { sha384, hex } = await load(base, "sha384.js", "sha256.js");
+  return lengths.map((length) => hex(sha384(Uint8Array.from({ length }, (_, index) => index % 251))));
+}
+
+/** What the reading of codes returns for texts; null where one is refused. */
+export async function codesRead(base, texts) {
+  const { formatCode } = await load(base, "invitation.js");
+  return texts.map((text) => {
+    try {
+      return formatCode(text);
+    } catch {
+      return null;
+    }
+  });
 }

@@ -61,6 +61,12 @@ def test_browser_reproduces_the_vectors_of_baskets(entry: dict[str, Any], tab: P
     assert (drawn["recipe"], drawn["permanent"]) == (entry["recipe"], entry["reports"])
 
 
+@pytest.mark.parametrize("entry", VECTORS["texts"], ids=lambda entry: entry["seed"])
+def test_browser_reproduces_the_vectors_of_texts(entry: dict[str, Any], tab: Page) -> None:
+    [drawn] = run(tab, "texts", [entry])
+    assert drawn == {name: entry[name] for name in ("recipe", "codes", "reports")}
+
+
 @pytest.mark.parametrize("vector_name", ["client", "shopper"])
 def test_whole_report_is_identical(vector_name: str, tab: Page) -> None:
     entry = VECTORS[vector_name]

@@ -14,6 +14,7 @@ from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import Infeasible, PolicyUnreadable
 from tidegate.exact import say
 from tidegate.policy import Date, EachPerson, Numeric, Policy, Time, Timestamp
+from tidegate.policy.collection import MOST_ERROR, Collection
 from tidegate.policy.hiding import Hiding
 from tidegate.policy.joins import find_untested_join
 from tidegate.policy.row_source import describe_links
@@ -49,7 +50,7 @@ class OpenSelection:
 def explain(policy: Policy, selection: OpenSelection | None = None) -> list[Finding]:
     """Return an explanation of every promise; problems are marked. `selection` is that of hiding promises, if it is open."""
     budget = budget_of(policy)
-    findings = [Finding(policy.dataset.name, _describe_unit(policy))]
+    findings = [] if policy.is_for_polls else [Finding(policy.dataset.name, _describe_unit(policy))]
     findings += [Finding(name, sentence) for name, sentence in describe_links(policy).items()]
     findings += _columns(policy)
     findings += [_target(target, _window(policy, target)) for target in budget.targets]
@@ -73,7 +74,9 @@ def explain(policy: Policy, selection: OpenSelection | None = None) -> list[Find
         findings += explain_hiding(name, hiding, groups=policy.cells(hiding.about), selection=selection)
     findings += _joined(policy)
     for name, collection in policy.collections.items():
-        findings += [Finding(name, _collected(collection)), *_cut(name, collection)]
+        findings += [Finding(name, _collected(collection)), *_cut(name, collection), *_poll(name, collection)]
+    if policy.is_for_polls:
+        return findings
     if policy.identification is None and policy.loss is None:
         findings.append(
             Finding(
@@ -339,7 +342,34 @@ def _cut(name: str, collection: Any) -> list[Finding]:
     return []
 
 
-def _collected(collection: Any) -> str:
+def _poll(name: str, collection: Collection) -> list[Finding]:
+    """Return who can answer a poll, until when, and how large its error will be."""
+    poll = collection.poll
+    if poll is None:
+        return []
+    access = "Invited people can answer, once each" if poll.invited else "Anyone can answer, any number of times"
+    closes = f"{poll.closes:%Y-%m-%d %H:%M} UTC"
+    findings = [Finding(name, f"{access}, until {closes}. {str(collection.batches).capitalize()}.")]
+    if poll.invited and not poll.invitation_key:
+        findings.append(
+            Finding(
+                name,
+                "It is not open: it has no key for invitations.",
+                "Open it with `tidegate poll open`.",
+                warning=True,
+            )
+        )
+    errors = collection.expected_errors()
+    if errors:
+        listed = ", ".join(f"{question} {say(100 * error, 2)}" for question, error in errors.items())
+        answers = f"If {collection.clients:,} people answer, the standard errors in percentage points are: {listed}."
+        is_large = max(errors.values()) > MOST_ERROR and not poll.accept_error
+        remedy = "Raise epsilon, ask fewer questions or more people, or write accept_error = true." if is_large else ""
+        findings.append(Finding(name, answers, remedy, problem=is_large))
+    return findings
+
+
+def _collected(collection: Collection) -> str:
     questions = ", ".join(str(question) for question in collection.questions.values())
     closed = " The collection is closed and accepts no more reports." if collection.closed else ""
     loss = str(respondent_loss(collection))

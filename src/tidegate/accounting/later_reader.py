@@ -8,7 +8,14 @@ from math import ceil, floor, log10
 from typing import Any
 
 from tidegate.accounting.respondent import respondent_loss
-from tidegate.accounting.shuffle import Blanket, blanket_epsilon, blanket_of, default_delta, general_epsilon
+from tidegate.accounting.shuffle import (
+    Blanket,
+    blanket_epsilon,
+    blanket_of,
+    default_delta,
+    general_epsilon,
+    sampled_blanket,
+)
 from tidegate.exact import plain, say
 from tidegate.policy.collection import Collection, operator_for
 
@@ -65,7 +72,7 @@ def later_reader(collection: Collection, reports: int, *, delta: float | None = 
     if loss.each_report is None or loss.in_clear or reports < 1:
         return None
     local, delta = float(loss.each_report), default_delta(reports) if delta is None else delta
-    blanket = _only_blanket(collection)
+    blanket = _blanket(collection)
     if blanket is None:
         epsilon = general_epsilon(local, reports, delta=delta)
     else:
@@ -73,10 +80,19 @@ def later_reader(collection: Collection, reports: int, *, delta: float | None = 
     return LaterReader(loss.each_report, reports, min(epsilon, local), delta)
 
 
-def _only_blanket(collection: Collection) -> Blanket | None:
-    """Return the blanket of the only question; several questions in one report are not two-level."""
+def _blanket(collection: Collection) -> Blanket | None:
+    """Return the blanket of a report about one question; several questions in one report are not two-level.
+
+    If each person is asked one question, which is public and drawn independently of the answers, this is the blanket of the
+    question and its answer together. Otherwise the general bound holds with the local loss of the whole report: the largest sum
+    of epsilons over the questions that can be drawn together.
+    """
     questions = list(collection.questions.values())
-    return blanket_of(operator_for(questions[0])) if len(questions) == 1 else None
+    if len(questions) > 1 and (collection.ask != 1 or collection.together):
+        return None
+    blankets = [blanket_of(operator_for(question)) for question in questions]
+    known = [blanket for blanket in blankets if blanket is not None]
+    return sampled_blanket(known) if len(known) == len(blankets) else None
 
 
 def _upwards(number: float) -> str:

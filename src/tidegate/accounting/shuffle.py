@@ -15,6 +15,7 @@ Reference:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, e, exp, inf, log, log1p, sqrt
@@ -23,7 +24,18 @@ import numpy as np
 
 from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
-from tidegate.operators import Operator, ProjectiveGeometry, RandomizedResponse, SquareWave, SubsetSelection, Unary
+from tidegate.operators import (
+    HashResponse,
+    OneOption,
+    Operator,
+    Prefix,
+    PrivSet,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+    Unary,
+)
 
 PRECISION = 1e-4  # relative width of the last bracket of epsilon
 CUT = 1e-5  # share of delta that cut tails may add
@@ -93,6 +105,11 @@ def projective_blanket(ratio: float, prime: int, dimension: int) -> Blanket:
     return Blanket(ratio, points / (points + (ratio - 1) * plane), (plane - line) / points, line / points)
 
 
+def hash_blanket(ratio: float) -> Blanket:
+    """Return the blanket of hash response: two values share a cell for half of the seeds."""
+    return Blanket(ratio, 2 / (ratio + 1), 1 / 4, 1 / 4)
+
+
 def blanket_of(operator: Operator) -> Blanket | None:
     """Return the blanket of an operator as its clients draw; None if it is not known to be two-level."""
     if operator.gamma is None:
@@ -108,7 +125,39 @@ def blanket_of(operator: Operator) -> Blanket | None:
         return wave_blanket(ratio, operator.values, 2 * operator.half + 1)
     if isinstance(operator, ProjectiveGeometry):
         return projective_blanket(ratio, operator.prime, operator.dimension)
+    if isinstance(operator, PrivSet):
+        return privset_blanket(ratio, operator.items, operator.choose, operator.size)
+    if isinstance(operator, OneOption):
+        return response_blanket(ratio, 2)
+    if isinstance(operator, HashResponse):
+        return hash_blanket(ratio)
+    if isinstance(operator, Prefix):  # texts that differ in their shortest prefixes differ in all of them
+        ratios = [float(level.inside / level.outside) for level in operator.levels]
+        spaces = zip(ratios, operator.levels, strict=True)
+        return sampled_blanket([projective_blanket(r, operator.prime, level.dimension) for r, level in spaces])
     return None
+
+
+def sampled_blanket(blankets: Sequence[Blanket]) -> Blanket:
+    """Return the blanket of a report about one question, which is drawn uniformly and is public.
+
+    P(question, report | values) is P(question) P(report | value of the question), which is two-level if all ratios are equal. The
+    worst pair differs in every question. A smaller ratio is first raised to the largest one: the operator with the smaller ratio
+    is the other one mixed with its blanket, so it cannot lose more.
+    """
+    ratio = max(blanket.ratio for blanket in blankets)
+    raised = [_with_ratio(blanket, ratio) for blanket in blankets]
+    weight = sum(blanket.weight for blanket in raised)
+    single = sum(blanket.weight * blanket.only_one for blanket in raised) / weight
+    both = sum(blanket.weight * blanket.both for blanket in raised) / weight
+    return Blanket(ratio, weight / len(raised), single, both)
+
+
+def _with_ratio(blanket: Blanket, ratio: float) -> Blanket:
+    """Return the blanket of an operator whose values hold the same reports with another ratio."""
+    if ratio == blanket.ratio:
+        return blanket
+    return Blanket(ratio, 1 / (1 + (ratio - 1) * (blanket.only_one + blanket.both)), blanket.only_one, blanket.both)
 
 
 def default_delta(reports: int) -> float:

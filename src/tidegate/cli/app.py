@@ -16,6 +16,7 @@ from tidegate.cli import (
     ledger,
     operators,
     policy,
+    poll,
     quality,
     release,
     rules,
@@ -48,6 +49,7 @@ app.add_typer(collect.collect, name="collect")
 collect.collect.command("design", short_help="Find the operator with the smallest error for baskets.")(design.design)
 collect.collect.command("rules", short_help="Find association rules in randomized baskets.")(rules.rules)
 collect.collect.command("tree")(collect.tree)
+app.add_typer(poll.poll, name="poll")
 app.add_typer(risk, name="risk")
 risk.command("convert", short_help="Convert rho to epsilon, or epsilon to rho.")(policy.convert)
 risk.command("worlds", short_help="Calculate each value's probability after a noisy answer.")(worlds.worlds)

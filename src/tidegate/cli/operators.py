@@ -36,6 +36,8 @@ EXAMPLE = f"tidegate risk operator {SquareWave.name} --values 45 --epsilon 2"
 CHOICE_EXAMPLE = f"tidegate risk operator {PrivSet.name} --items 8 --choose 3 --epsilon 2"
 CHOICE_ADVICE = "tidegate risk advise --items 8 --choose 3 --clients 2000 --epsilon 2"
 EXAMPLE_ADVICE = "tidegate risk advise --values 4 --categories --clients 2000 --epsilon 2 --questions 6"
+TEXT_ADVICE = "tidegate risk advise --text --clients 200000 --epsilon 2"
+ROUNDS_ADVICE = "tidegate risk advise --values 20 --categories --clients 2000 --epsilon 2 --each 1"
 MOST_QUESTIONS = 100
 LARGEST = 20  # items in a measured basket
 MOST_OPTIONS = 1_000
@@ -193,6 +195,10 @@ def advise(
     loss: str | None = typer.Option(None, help="Requirement: the largest entropy loss."),
     items: int | None = typer.Option(None, "--items", help="Chosen options: their number, instead of --values."),
     choose: int | None = CHOOSE,
+    text: bool = typer.Option(False, "--text", help="Free text, instead of --values: which texts can be found."),
+    each: str | None = typer.Option(
+        None, "--each", help="Rounds: the loss of one report of a category, below epsilon."
+    ),
     questions: int | None = typer.Option(
         None, "--questions", help="The number of such questions that share the epsilon: how many to ask each person."
     ),
@@ -209,7 +215,15 @@ def advise(
         return advise_choice(items, clients=clients, epsilon=epsilon, choose=choose, json=json)
     if choose is not None:
         raise Unsupported("`--choose` needs `--items`.", CHOICE_ADVICE)
+    if text:
+        others = {"values": values, "policy": policy, "attribute": attribute, "interval": interval, "breach": breach}
+        _refuse_options("for text", {**others, "loss": loss, "each": each, "questions": questions}, TEXT_ADVICE)
+        return advise_text(clients, epsilon, json=json)
     universe = _universe(values, policy, attribute, ProjectiveGeometry.name if categories else SquareWave.name)
+    if each is not None:
+        others = {"interval": interval, "breach": breach, "loss": loss, "questions": questions}
+        _refuse_options("for rounds", others, ROUNDS_ADVICE)
+        return advise_repeated(universe, clients=clients, epsilon=epsilon, each=each, json=json)
     pair = None
     if breach is not None:
         ends = [_number(part, "breach") for part in breach.split(",")]
@@ -258,6 +272,34 @@ def advise_choice(items: int, *, clients: int, epsilon: str | None, choose: int 
     ]
     table(["operator", "rare +-", "30% +-"], rows, right={1, 2})
     return say(str(advice), *(f"Alternative: {option.line}." for option in advice.options[1:]))
+
+
+def advise_text(clients: int, epsilon: str | None, *, json: bool) -> None:
+    """Show what reports about free text can show."""
+    from tidegate.collect.strings import advise_strings
+
+    if epsilon is None:
+        raise Unsupported("`--text` needs `--epsilon`.", TEXT_ADVICE)
+    advice = advise_strings(clients=clients, epsilon=_number(epsilon, "epsilon"))
+    return emit({"says": advice}) if json else say(advice)
+
+
+def advise_repeated(universe: Attribute, *, clients: int, epsilon: str | None, each: str, json: bool) -> None:
+    """Recommend an operator for a category that is asked in rounds."""
+    from tidegate.collect.rounds import advise_rounds
+    from tidegate.exact import say as number
+    from tidegate.policy import Category
+    from tidegate.policy.collection import size_of
+
+    if epsilon is None or not isinstance(universe, Category):
+        raise Unsupported("`--each` needs `--epsilon` and a category.", ROUNDS_ADVICE)
+    losses = {"epsilon": _number(epsilon, "epsilon"), "each": _number(each, "each")}
+    advice = advise_rounds(size_of(universe), clients=clients, **losses)
+    if json:
+        return emit(advice.to_dict())
+    rows = [[o.operator, f"{number(100 * o.error)}%", number(o.lifetime)] for o in advice.options]
+    table(["operator", "share +-", "epsilon of all"], rows, right={1, 2})
+    return say(str(advice))
 
 
 def _show(advice: Advice) -> None:

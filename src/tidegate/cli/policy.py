@@ -141,7 +141,8 @@ def _next_commands(path: Path, policy: Any) -> list[str]:
     commands += [
         f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.release_promises
     ]
-    commands += [f"tidegate collect define {path} {name}" for name in policy.collections]
+    commands += [f"tidegate collect define {path} {name}" for name in policy.collections if name not in policy.polls]
+    commands += [f"tidegate poll preview {path}"] if policy.polls else []
     return commands
 
 

@@ -51,10 +51,15 @@ def _show(rule_set: Any) -> None:
         return table(["items", "low", "high"], brackets[:SHOWN], right={1, 2})
     if itemsets:
         rows = [
-            [", ".join(rule_set.named(itemset.items)), f"{itemset.support:.4f}", f"{itemset.error:.4f}"]
+            [
+                ", ".join(rule_set.named(itemset.items)),
+                f"{itemset.support:.4f}",
+                f"{itemset.error:.4f}",
+                " to ".join(f"{end:.4f}" for end in rule_set.poisoned(itemset) or ()),
+            ]
             for itemset in itemsets[:SHOWN]
         ]
-        table(["items", "support", "standard error"], rows, right={1, 2})
+        table(["items", "support", "standard error", "if 1% were false"], rows, right={1, 2, 3})
     if rule_set.screening and rule_set.rules:
         say(f"{rule_set.screening}.")
     if rule_set.established:

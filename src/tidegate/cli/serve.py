@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.output import JSON, emit, say, table
+from tidegate.cli.output import JSON, emit, say, table, writing
 from tidegate.errors import NotThere, Unsupported
 
 token = typer.Typer(help="Create, list and revoke tokens of a service.", no_args_is_help=True)
@@ -34,6 +34,11 @@ def serve(
     ),
     databases: list[str] | None = typer.Option(
         None, "--database", help="A Postgres address whose tables owners can add: postgresql://host/database."
+    ),
+    polls: Path | None = typer.Option(
+        None,
+        "--polls",
+        help="A file for polls, which is created if it does not exist: no data and no policy is needed.",
     ),
     ledger: str = LEDGER,
     host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
@@ -56,8 +61,14 @@ def serve(
 
     public = public_url(url) if url else ""
     secure = public.startswith("https:") or not _is_loopback(host)
-    files = tuple(str(path.absolute()) for path in policies or ())
+    named = [*(policies or []), *([_polls_file(polls)] if polls else [])]
+    files = tuple(str(path.absolute()) for path in named)
     own = str(folder.expanduser().absolute()) if folder else ""
+    if not files and not own:
+        raise Unsupported(
+            "There is nothing to serve.",
+            "Name a policy, a folder for data sets (--folder DIR), or a file for polls (--polls polls.toml).",
+        )
     addresses = tuple(_database(address) for address in databases or ())
     _refuse_used_port(host, port)
     datasets = ServedDatasets.from_files(files, ledger=ledger, folder=own)  # reports errors in a policy or the ledger
@@ -81,7 +92,7 @@ def serve(
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        say(f"  tidegate token make {files[0]} --role owner --name YOU")
+        say(f"  tidegate token make {named[0]} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
@@ -106,6 +117,17 @@ def _database(address: str) -> str:
             "Use an address such as postgresql://host/database.",
         )
     return address
+
+
+def _polls_file(path: Path) -> Path:
+    """Return a file for polls; it is created if it does not exist, and its data set has the name of the file."""
+    from tidegate.policy.toml import account_name
+
+    if not path.exists():
+        with writing(path), path.open("x", encoding="utf-8") as file:
+            file.write(f'[dataset]\nname = "{account_name(path.stem)}"\n')
+        say(f"Created {path}. Polls that you open in the console are added to it.")
+    return path
 
 
 def _refuse_used_port(host: str, port: int) -> None:

@@ -6,6 +6,8 @@ request.py     a report and its refusals          validation.py  which reports o
 survey.py      one collection: submit, distribution, close
 run.py         how a batch is processed          verdicts.py    the response to it
 result.py, charts.py   the estimated distribution with its error bounds
+poll_results.py, question_result.py, poll_estimates.py, poll_text.py, poll_charts.py   all questions with intervals, warnings, text and charts
+poll_draft.py  a new poll from a few decisions    state.py       what is counted and waits
 measures.py    all privacy measures at once      adviser.py     which operator, with which parameters
 reconstruct/   distributions from counts         baskets/       sets of items                trees/       decision trees
 """
@@ -19,19 +21,37 @@ if TYPE_CHECKING:
     from tidegate.collect.adviser import advise
     from tidegate.collect.client import Client
     from tidegate.collect.measures import Measures
+    from tidegate.collect.poll_draft import DraftQuestion, PollDraft
+    from tidegate.collect.poll_results import PollResults
+    from tidegate.collect.question_result import QuestionResult
     from tidegate.collect.survey import Survey
     from tidegate.operators import Operator
     from tidegate.policy.collection import operator_for
 
 _WHERE = {
     "Client": "collect.client",
+    "DraftQuestion": "collect.poll_draft",
     "Measures": "collect.measures",
     "Operator": "operators",
+    "PollDraft": "collect.poll_draft",
+    "PollResults": "collect.poll_results",
+    "QuestionResult": "collect.question_result",
     "Survey": "collect.survey",
     "advise": "collect.adviser",
     "operator_for": "policy.collection",
 }
-__all__ = ["Client", "Measures", "Operator", "Survey", "advise", "operator_for"]
+__all__ = [
+    "Client",
+    "DraftQuestion",
+    "Measures",
+    "Operator",
+    "PollDraft",
+    "PollResults",
+    "QuestionResult",
+    "Survey",
+    "advise",
+    "operator_for",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,15 +18,30 @@ from tidegate.collect.measures import UNLIKELY, Measures, judge_sets, judged_cha
 from tidegate.collect.reconstruct import build_channel, expected_features, features
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, plain, say
-from tidegate.operators import VALUE_OPERATORS, Operator, Parameter, Pure
+from tidegate.operators import (
+    VALUE_OPERATORS,
+    HashResponse,
+    Hybrid,
+    OneOption,
+    Operator,
+    Parameter,
+    PrivSet,
+    ProjectiveGeometry,
+    Pure,
+    RandomizedResponse,
+    SquareWave,
+    SubsetSelection,
+)
 from tidegate.operators.operator import LARGEST_EPSILON
-from tidegate.policy.attributes import Attribute, Integer
+from tidegate.policy.attributes import Attribute, Integer, Items
 from tidegate.policy.categories import Category
-from tidegate.policy.collection import Question, has_mean, operator_for, size_of
+from tidegate.policy.collection import Question, expected_variance, has_mean, operator_for, size_of
 from tidegate.risk.entropy import entropy_privacy
 from tidegate.risk.local import gamma_allowed
 
 FINE = 100  # parameters are tried in hundredths
+ALIKE = 1.05  # ratio of two errors up to which the shorter report is better
+FEW_VALUES = 4  # up to which a plain response of many rounds is better than a hashed one
 Condition = Callable[[Operator], bool]
 
 
@@ -50,6 +65,7 @@ class Option:
     features: int | None = None
     error: float | None = None
     why_not: str = ""
+    bits: int | None = None  # of a stored report about a category
 
     @property
     def line(self) -> str:
@@ -133,7 +149,17 @@ def advise(
     size = size_of(universe)
     names = [name for name, known in VALUE_OPERATORS.items() if known.ordered == ordered]
     options = sorted((_option(name, universe, target, clients) for name in names), key=_rank)
-    return Advice(target.says, size, clients, ordered, tuple(options))
+    return Advice(target.says, size, clients, ordered, tuple(_shortest_first(options)))
+
+
+def _shortest_first(options: list[Option]) -> list[Option]:
+    """Move the shortest report among the most exact options for a category to the front, in the order of the registry."""
+    best = options[0].error
+    if best is None or options[0].measures is None or options[0].features is not None or options[0].bits is None:
+        return options
+    close = [o for o in options if o.bits is not None and o.error is not None and o.error <= ALIKE * best]
+    first = min(close, key=lambda option: option.bits or 0)
+    return [first, *(option for option in options if option is not first)]
 
 
 def _rank(option: Option) -> tuple[Any, ...]:
@@ -163,7 +189,14 @@ def _option(name: str, universe: Attribute, target: Target, clients: int) -> Opt
     operator = make(value)
     error = share_error(operator, clients) if isinstance(operator, Pure) else mean_error(operator, clients)
     shown = features_of(operator, clients) if operator.ordered and not operator.only_mean else None
-    return Option(name, (parameter.name, value), measure(operator), shown, error)
+    return Option(name, (parameter.name, value), measure(operator), shown, error, bits=_bits(operator))
+
+
+def _bits(operator: Operator) -> int | None:
+    """Return the length of a stored report about a category: of its code, or one bit for each value of a set."""
+    if operator.ordered:
+        return None
+    return operator.report_size if operator.form == "set" else (operator.report_size - 1).bit_length()
 
 
 def _operator(name: str, universe: Attribute, kind: str, value: Fraction) -> Operator:
@@ -269,3 +302,42 @@ def share_error(operator: Pure, clients: int) -> float:
     population that they were sampled from.
     """
     return NORMAL_95 * math.sqrt(operator.variance(1 / operator.values) / clients)
+
+
+def best_question(
+    attribute: str,
+    universe: Attribute,
+    *,
+    epsilon: Number,
+    choose: int | None = None,
+    each: Number | None = None,
+    mean: bool = False,
+) -> Question:
+    """Return a question about an attribute with the operator that has the least error.
+
+    Args:
+        choose: The largest number of options that one person chooses; any number if None.
+        each: For rounds: the loss of one report, below epsilon. A category of more than four values is then hashed, so that
+            a person whose answer changes uses at most two permanent answers.
+        mean: Whether only the mean of a number is wanted.
+    """
+    total = exact(epsilon)
+    if each is not None:
+        name = RandomizedResponse.name if size_of(universe) <= FEW_VALUES else HashResponse.name
+        return Question(attribute, universe, name, epsilon=total, each=exact(each))
+    if isinstance(universe, Items):
+        listed = [Question(attribute, universe, OneOption.name, epsilon=total)]
+        if choose is not None:
+            listed.append(Question(attribute, universe, PrivSet.name, epsilon=total, choose=choose))
+    elif isinstance(universe, Category):
+        listed = _for_category(attribute, universe, total)
+    else:
+        return Question(attribute, universe, Hybrid.name if mean else SquareWave.name, epsilon=total)
+    return min(listed, key=lambda question: round(expected_variance(question) or math.inf, 9))
+
+
+def _for_category(attribute: str, universe: Category, epsilon: Fraction) -> list[Question]:
+    """Return the questions to compare: beyond 3 e**epsilon + 2 values, projective geometry has nearly the least error."""
+    is_long = size_of(universe) > 3 * math.exp(epsilon) + 2
+    names = [ProjectiveGeometry.name] if is_long else [RandomizedResponse.name, SubsetSelection.name]
+    return [Question(attribute, universe, name, epsilon=epsilon) for name in names]

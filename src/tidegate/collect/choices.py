@@ -16,6 +16,7 @@ from tidegate.risk.local import posterior_limit
 
 UNLIKELY = 0.05  # the prior probability from which breaches are measured
 RARE, USUAL = 0.0, 0.3  # shares of an option for which errors are stated
+FEW_CHOICES = 3  # a limit that is suggested if none is stated
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,19 @@ class ChoiceAdvice:
     def __str__(self) -> str:
         best = self.options[0]
         errors = f"{say(100 * best.rare)} percentage points for a rare option and {say(100 * best.usual)} for one that 30% choose"
-        limit = "" if self.choose else " A limit on the number of choices makes the errors smaller: set `choose`."
+        limit = "" if self.choose else self._limit()
         return f"Write {best.line}. {self.clients:,} reports estimate its share with an error of at most {errors} (95%).{limit}"
+
+    def _limit(self) -> str:
+        """Return what a limit on the number of choices is worth; empty if it is not."""
+        few = min(FEW_CHOICES, self.items)
+        limited = _option(PrivSet(self.items, epsilon=self.epsilon, choose=few), self.clients, self.epsilon)
+        if limited.rare >= self.options[0].rare:
+            return ""
+        errors = f"{say(100 * limited.rare)} and {say(100 * limited.usual)}"
+        return (
+            f" First decide whether the number of choices can be limited: with choose = {few} the errors are {errors}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -12,6 +12,7 @@ client.draft(answers)      the report that would be sent; nothing is charged, an
 client.start(answers)      the same report, charged: it can be sent, repeatedly until it is confirmed
 client.confirm(answers)    it was received        client.randomize(answers)   draft and start in one call
 client.forget()            remove answers and drafts; the used lifetime stays used
+client.forget_everything() remove the whole memory: limits start over
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import say
 from tidegate.operators import Report
 from tidegate.operators.exact_draws import Bytes, SystemBytes
+from tidegate.operators.select_a_size import first_of_shuffled
 from tidegate.policy.collection import Collection, operator_for
+from tidegate.policy.fingerprint import fingerprint_of
 from tidegate.policy.toml import collection_from_dict
 
 
@@ -49,6 +52,9 @@ class Given:
         values = f"{self.answered:,} different value{'s' if self.answered != 1 else ''}"
         loss = "unlimited" if math.isinf(self.epsilon) else f"at most {say(self.epsilon)}"
         return f"{self.question}: {values} answered so far; together they reveal epsilon {loss}."
+
+
+LASTING = ("holder/", "chosen/", "token/", "seed/")  # keys of a memory that `forget` keeps
 
 
 class Client:
@@ -84,6 +90,33 @@ class Client:
         )
         self._source: Bytes = source or SystemBytes()
 
+    # Questions
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The questions of this person, in the order of the collection: all, or those that the device drew once.
+
+        Guarantee:
+            They are drawn before an answer exists, stored, and the same in every version that asks the same questions, so
+            that they depend on no answer. The choice is public.
+        """
+        if self.collection.ask is None:
+            return tuple(self.collection.questions)
+        key = f"chosen/{self._units_key}"
+        with locked(self._memory):
+            if key not in self._memory:
+                units = sorted(sorted(self._keys[name] for name in unit) for unit in self.collection.units)
+                drawn = first_of_shuffled(list(range(len(units))), self.collection.ask, self._source)
+                chosen = sorted(drawn[: self.collection.ask])
+                self._memory[key] = [question for position in chosen for question in units[position]]
+            chosen_keys = set(self._memory[key])
+        return tuple(name for name, question in self._keys.items() if question in chosen_keys)
+
+    @cached_property
+    def _units_key(self) -> str:
+        units = sorted(sorted(self._keys[name] for name in unit) for unit in self.collection.units)
+        return fingerprint_of({"ask": self.collection.ask, "units": units})
+
     # Reports
 
     def draft(self, answers: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,11 +125,16 @@ class Client:
         with locked(self._memory):
             return self._draw(codes)
 
-    def start(self, answers: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the report of true answers and charge it: it can be sent now. The same bytes return until it is confirmed."""
+    def start(self, answers: Mapping[str, Any], *, invitation: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return the report of true answers and charge it: it can be sent now. The same bytes return until it is confirmed.
+
+        Args:
+            invitation: The nonce and the signature that an invited poll requires (`collect.invitations`).
+        """
         codes = self._codes(answers)
+        self._refuse_uninvited(invitation)
         with locked(self._memory):
-            return self._start(codes)
+            return _with_invitation(self._start(codes), invitation)
 
     def confirm(self, answers: Mapping[str, Any]) -> None:
         """Record that the report of `start` was received."""
@@ -107,13 +145,14 @@ class Client:
             self._memory.update({key: self._in_state(record, "sent") for key, record in sent.items()})
             self._memory.pop(self._draft_key(codes), None)
 
-    def randomize(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def randomize(self, answers: Mapping[str, Any], *, invitation: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return the report of true answers and charge it. The same answers give the same report, except for a fresh layer."""
         codes = self._codes(answers)
+        self._refuse_uninvited(invitation)
         with locked(self._memory):
             report = self._start(codes)
             self._memory.pop(self._draft_key(codes), None)
-            return report
+            return _with_invitation(report, invitation)
 
     def tell(self, answers: Mapping[str, Any]) -> list[str]:
         """Return what would be sent and what the holder can conclude, as text for each question. Nothing is charged."""
@@ -121,6 +160,7 @@ class Client:
         return [
             f"{name}: {read_aloud(question, self.operators[name], sent[name])}"
             for name, question in self.collection.questions.items()
+            if name in sent
         ]
 
     def _draw(self, codes: Mapping[str, int]) -> dict[str, Any]:
@@ -175,12 +215,21 @@ class Client:
             return self._account()
 
     def forget(self) -> None:
-        """Remove all answers and drafts from the memory. Used lifetimes stay used, and `once` stays in force."""
+        """Remove all answers and drafts from the memory.
+
+        Used lifetimes stay used, `once` stays in force, and drawn questions and invitations stay the same.
+        """
         with locked(self._memory):
             self._convert()
             locks = [key for key in self._memory if key.endswith("/once")]
             self._memory.update(dict.fromkeys(locks, ""))
-            for key in [key for key in self._memory if not key.startswith("holder/") and key not in locks]:
+            for key in [key for key in self._memory if not key.startswith(LASTING) and key not in locks]:
+                del self._memory[key]
+
+    def forget_everything(self) -> None:
+        """Remove the whole memory. Lifetimes, `once` and drawn questions start over, so that new answers reveal more."""
+        with locked(self._memory):
+            for key in list(self._memory):
                 del self._memory[key]
 
     def _given(self, question: str) -> Given:
@@ -232,7 +281,8 @@ class Client:
         """Return the answer to a true value: from the memory, or drawn and stored before it is used."""
         key = self._answer_key(name, code)
         if key not in self._memory:
-            self._memory[key] = {"report": self.operators[name].sample(code, self._source), "state": {}}
+            drawn = self.operators[name].sample_permanent(self._memory_code(name, code), self._source)
+            self._memory[key] = {"report": drawn, "state": {}}
         answer: Report = self._memory[key]["report"]
         return answer
 
@@ -272,13 +322,22 @@ class Client:
                 raise Unsupported(
                     f'"{name}" is not a question of this collection.', did_you_mean(name, self.collection.questions)
                 )
-        left = [name for name in self.collection.questions if name not in answers]
+        drawn = self.asked
+        left = [name for name in drawn if name not in answers]
         if left:
             raise Unsupported(
                 f"Questions without an answer: {', '.join(left)}. Nothing was sent.",
                 "Answer all questions: an omitted question would reveal something.",
             )
-        return {name: code_of(question, answers[name]) for name, question in self.collection.questions.items()}
+        return {name: code_of(self.collection.questions[name], answers[name]) for name in drawn}
+
+    def _refuse_uninvited(self, invitation: Mapping[str, str] | None) -> None:
+        poll = self.collection.poll
+        if poll is not None and poll.invited and invitation is None:
+            raise Unsupported(
+                f'"{self.collection.name}" accepts reports of invited people only. Nothing was sent.',
+                "Use the code of your invitation.",
+            )
 
     def _identity(self, *parts: object) -> str:
         if "seal" not in self._memory:
@@ -299,13 +358,26 @@ class Client:
         }
 
     def _answer_key(self, name: str, code: int) -> str:
-        return f"answer/{self._keys[name]}/{code:x}"
+        return f"answer/{self._keys[name]}/{self._memory_code(name, code):x}"
+
+    def _memory_code(self, name: str, code: int) -> int:
+        """Return what a permanent answer belongs to: the true value, or its cell by the seed of this device."""
+        operator, key = self.operators[name], f"seed/{self._keys[name]}"
+        if not operator.has_seed:
+            return code
+        if key not in self._memory:
+            self._memory[key] = operator.draw_seed(self._source)
+        return operator.memory_code(code, self._memory[key])
 
     def _draft_key(self, codes: Mapping[str, int]) -> str:
         return self._key("draft", "-".join(f"{code:x}" for code in codes.values()))
 
     def _key(self, *parts: object) -> str:
         return "/".join(map(str, (self.collection.fingerprint, *parts)))
+
+
+def _with_invitation(report: dict[str, Any], invitation: Mapping[str, str] | None) -> dict[str, Any]:
+    return report if invitation is None else {**report, "invitation": dict(invitation)}
 
 
 def _rounded_up(loss: float) -> Fraction:

@@ -99,8 +99,8 @@ def differences(shares: Floats, errors: Floats, labels: Sequence[str]) -> list[D
             labels[first],
             labels[second],
             float(shares[first] - shares[second]),
-            float(low[first, second]),
-            float(high[first, second]),
+            max(-1.0, float(low[first, second])),
+            min(1.0, float(high[first, second])),
         )
         for rank, first in enumerate(order)
         for second in order[rank + 1 :]

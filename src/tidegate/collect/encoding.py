@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_right
 from contextlib import suppress
@@ -10,10 +11,13 @@ from typing import Any
 
 from tidegate.errors import Unsupported
 from tidegate.exact import exact, say
-from tidegate.policy.attributes import Items, Numeric
+from tidegate.operators.prefix import TEXT_BYTES
+from tidegate.policy.attributes import Integer, Items, Numeric
 from tidegate.policy.calendar import Date, Moment
-from tidegate.policy.categories import Boolean, Category
+from tidegate.policy.categories import Boolean, Category, Text
 from tidegate.policy.collection import Question
+
+WHOLE_NUMBERS = 10**15  # up to which `say` returns all digits
 
 
 def code_of(question: Question, value: Any) -> int:
@@ -29,7 +33,34 @@ def code_of(question: Question, value: Any) -> int:
         return _category(question, universe, value)
     if isinstance(universe, Items):
         return sum(1 << code for code in _basket(question, universe, value))
+    if isinstance(universe, Text):
+        return _text(question, value)
     raise Unsupported(f'"{question.attribute}" is neither a number nor a category.')
+
+
+def _text(question: Question, value: Any) -> int:
+    """Return 64 bits: the first bytes of a text, cut between two characters and padded with zeros, or those of its SHA-256."""
+    content = b""
+    if isinstance(value, str) and "\0" not in value:
+        with suppress(UnicodeEncodeError):
+            content = value.encode()
+    if not content:
+        raise Unsupported(
+            f'"{question.attribute}" needs a text of at least one character.',
+            "Empty answers are not sent. Nothing was sent.",
+        )
+    if question.parameters.get("hashed"):
+        return int.from_bytes(hashlib.sha256(content).digest()[:TEXT_BYTES], "big")
+    return int.from_bytes(content[:TEXT_BYTES].decode(errors="ignore").encode().ljust(TEXT_BYTES, b"\0"), "big")
+
+
+def text_of(code: int) -> str | None:
+    """Return the text of 64 bits, as far as it was sent; None if no text has them."""
+    content = code.to_bytes(TEXT_BYTES, "big").rstrip(b"\0")
+    with suppress(UnicodeDecodeError):
+        if content and b"\0" not in content:
+            return content.decode()
+    return None
 
 
 def _number(question: Question, grid: Numeric, value: Any) -> int:
@@ -100,6 +131,13 @@ def words_of(question: Question, first: int, last: int | None = None) -> str:
     universe, last = question.universe, first if last is None else last
     if isinstance(universe, Moment):
         return _span(universe, first, last)
+    if (
+        isinstance(universe, Integer)
+        and first == last
+        and not universe.cuts
+        and abs(universe.low + first) < WHOLE_NUMBERS
+    ):
+        return f"{int(universe.low) + first:,}"  # as below, in a tenth of the time: there can be a million
     if isinstance(universe, Numeric):
         low, high = _lowest(universe, first), _lowest(universe, last + 1) - universe.width
         return say(low) if low == high else f"{say(low)} to {say(high)}"

@@ -7,7 +7,16 @@ from math import lcm
 
 from tidegate.collect.encoding import words_of
 from tidegate.exact import say
-from tidegate.operators import BasketOperator, ChoiceOperator, Hybrid, Operator, Report
+from tidegate.operators import (
+    BasketOperator,
+    ChoiceOperator,
+    HashResponse,
+    Hybrid,
+    Operator,
+    Prefix,
+    ProjectiveGeometry,
+    Report,
+)
 from tidegate.operators.additive import shortest_run
 from tidegate.policy.attributes import Numeric
 from tidegate.policy.collection import Question
@@ -26,6 +35,11 @@ def sent_words(question: Question, operator: Operator, report: Report) -> str:
         return operator.sent_words(report, [words_of(question, code) for code in range(operator.items)])
     if isinstance(operator, Hybrid) and isinstance(report, int) and isinstance(question.universe, Numeric):
         return say(question.universe.low + operator.grid_position(report) * question.universe.width)
+    if isinstance(operator, Prefix):
+        return operator.sent_words(report)
+    if isinstance(operator, ProjectiveGeometry | HashResponse) and isinstance(report, int):
+        several = f"{operator.supported_count(report):,} of the {operator.values:,} values"
+        return f"the number {report:,}, which stands for {several}"
     if isinstance(report, list):
         return " and ".join(words_of(question, code) for code in report) or "an empty list"
     return words_of(question, grid_index(operator, report))
@@ -38,7 +52,7 @@ def grid_index(operator: Operator, report: int) -> int:
 
 def concluded(question: Question, operator: Operator, report: Report) -> str:
     """Return what a holder can conclude who considered every value equally likely before."""
-    if isinstance(operator, ChoiceOperator):
+    if isinstance(operator, ChoiceOperator | Prefix):
         return operator.concluded()
     if isinstance(operator, BasketOperator):
         return _concluded_of_items(operator)

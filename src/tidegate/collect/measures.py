@@ -137,6 +137,11 @@ def measure(operator: Operator, prior: Any = None) -> Measures:
             "The measures of single values do not apply to baskets.",
             "Use `gamma` and `item_odds`, or breaches: tidegate collect design.",
         )
+    if operator.of_texts and operator.values > MOST_CELLS:
+        raise Unsupported(
+            "The measures of single values need a list of values, and texts have none.",
+            f"The loss of a report is epsilon {say(operator.epsilon)}.",
+        )
     weights = _prior(operator, prior)
     width = operator.interval()
     common = (operator.name, operator.values, operator.epsilon, operator.lifetime_epsilon)

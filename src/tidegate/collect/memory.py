@@ -5,7 +5,9 @@ A memory is any mutable mapping of text to JSON values. Its keys, the same in ev
     seal                       32 random bytes as hexadecimal digits, the key for ids of reports
     answer/KEY/CODE            {"report": the permanent answer to a true value, "state": {HOLDER: "sending" or "sent"}};
                                a draft for a holder who is not named there. KEY is `question_key`, CODE is hexadecimal;
-                               it is the true value, and never leaves the device
+                               it is the true value, and never leaves the device (`memory_code` if the operator has a seed)
+    seed/KEY                   the seed of this device, if the operator has one
+    chosen/KEY                 the `question_key`s that the device drew, where a person is asked some of the questions
     holder/HOLDER              {"spent": epsilon, "lifetime": epsilon} as exact texts ("7/3"); null is unlimited
     FINGERPRINT/once           the id of the only report that is accepted; "" after it was forgotten
     FINGERPRINT/reports        the number of reports drawn (if each is fresh)

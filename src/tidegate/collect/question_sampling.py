@@ -6,15 +6,18 @@ epsilon. Fewer questions per person mean fewer answers to each, with less noise.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 from tidegate.errors import Unsupported
 from tidegate.exact import Number, exact, say
 from tidegate.operators import SubsetSelection
 from tidegate.operators.operator import LARGEST_EPSILON
+from tidegate.policy.collection import Question, expected_variance
+from tidegate.policy.question_plan import Variance, best_count, errors_by_count
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,86 @@ class QuestionPlan:
         """Return JSON values."""
         about = {"questions": self.questions, "each": self.each, "epsilon_each": float(self.epsilon_each)}
         return {**about, "error": self.error, "errors": list(self.errors), "says": str(self)}
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """The units that each person is asked, and the standard error of each: of a share, or of a mean as a part of the range.
+
+    by_count    the standard errors for every number of units per person, from 1 to all
+    """
+
+    names: tuple[str, ...]
+    each: int
+    epsilon: Fraction
+    by_count: tuple[tuple[float, ...], ...]
+
+    @property
+    def epsilon_each(self) -> Fraction:
+        """The epsilon of one unit."""
+        return self.epsilon / self.each
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """The standard error of each unit under this plan."""
+        return dict(zip(self.names, self.by_count[self.each - 1], strict=True))
+
+    @property
+    def split(self) -> dict[str, float]:
+        """The standard error of each unit if everybody is asked all of them."""
+        return dict(zip(self.names, self.by_count[-1], strict=True))
+
+    def __str__(self) -> str:
+        errors = ", ".join(
+            f"{name} {say(100 * error)} (asking all: {say(100 * self.split[name])})"
+            if self.each < len(self.names)
+            else f"{name} {say(100 * error)}"
+            for name, error in self.errors.items()
+        )
+        return (
+            f"Ask each person {self.each} of {len(self.names)} questions with epsilon {say(self.epsilon_each)} each. Standard errors in "
+            f"percentage points: {errors}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        about = {"questions": list(self.names), "each": self.each, "epsilon_each": float(self.epsilon_each)}
+        return {**about, "errors": self.errors, "by_count": [list(row) for row in self.by_count], "says": str(self)}
+
+
+def plan_units(variances: Sequence[Variance], *, epsilon: Number, clients: int, names: Sequence[str] = ()) -> UnitPlan:
+    """Return how many units of any kind to ask each person under a total epsilon.
+
+    Args:
+        variances: For each unit, N times the variance of its estimate at an epsilon, sampling of people included.
+        names: The names of the units; numbers from 1 if empty.
+    """
+    total = exact(epsilon)
+    if not variances or clients < 1 or total <= 0:
+        raise Unsupported("Specify at least 1 question and 1 client, and an `epsilon` above 0.")
+    rows = errors_by_count(variances, total)
+    shown = tuple(names) or tuple(str(number + 1) for number in range(len(variances)))
+    by_count = tuple(tuple(error / sqrt(clients) for error in row) for row in rows)
+    return UnitPlan(shown, best_count(rows), total, by_count)
+
+
+def plan_poll(questions: Mapping[str, Callable[[Fraction], Question]], *, epsilon: Number, clients: int) -> UnitPlan:
+    """Return the same for questions of a poll: numbers, categories and sets of options.
+
+    Args:
+        questions: For each name, the question as it would be asked with an epsilon; see `adviser.best_question`.
+    """
+    return plan_units(
+        [_variance_of(make) for make in questions.values()], epsilon=epsilon, clients=clients, names=list(questions)
+    )
+
+
+def _variance_of(make: Callable[[Fraction], Question]) -> Variance:
+    def variance(epsilon: Fraction) -> float:
+        expected = expected_variance(make(min(epsilon, Fraction(LARGEST_EPSILON))))
+        return inf if expected is None else expected
+
+    return variance
 
 
 def plan_questions(

@@ -9,10 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tidegate.collect.invitations import token_refusal
 from tidegate.operators import Operator, Report
 from tidegate.policy.collection import Collection
 
 KEYS = ("collection", "fingerprint", "version", "answers", "id")
+INVITED_KEYS = (*KEYS, "invitation")
 IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
@@ -30,8 +32,9 @@ def identity_of(secret: str, *parts: object) -> str:
 
 def refusal(report: Any, collection: Collection, operators: Mapping[str, Operator]) -> str | None:
     """Return why a report is refused, without quoting it; None if it is accepted."""
-    if not isinstance(report, Mapping) or set(report) != set(KEYS):
-        return f"malformed: a report has {', '.join(KEYS)}, and nothing else"
+    keys = keys_of(collection)
+    if not isinstance(report, Mapping) or set(report) != set(keys):
+        return f"malformed: a report has {', '.join(keys)}, and nothing else"
     if report["collection"] != collection.name:
         return "it belongs to another collection"
     if collection.closed:
@@ -42,13 +45,21 @@ def refusal(report: Any, collection: Collection, operators: Mapping[str, Operato
         return "its fingerprint is not that of this collection: the client was shown other questions"
     if not isinstance(report["id"], str) or not IDENTITY.fullmatch(report["id"]):
         return "malformed: the id is 32 hexadecimal digits"
-    return _answers_refusal(report["answers"], operators)
+    if keys is INVITED_KEYS and (reason := token_refusal(report["invitation"])):
+        return reason
+    return _answers_refusal(report["answers"], collection, operators)
 
 
-def _answers_refusal(answers: Any, operators: Mapping[str, Operator]) -> str | None:
-    if not isinstance(answers, Mapping) or set(answers) != set(operators):
-        return f"malformed: it must answer {', '.join(operators)}"
+def keys_of(collection: Collection) -> tuple[str, ...]:
+    """Return the keys of a report: those of an invited poll have an invitation as well."""
+    return INVITED_KEYS if collection.poll is not None and collection.poll.invited else KEYS
+
+
+def _answers_refusal(answers: Any, collection: Collection, operators: Mapping[str, Operator]) -> str | None:
+    if not isinstance(answers, Mapping) or not collection.answers_units(answers):
+        drawn = "" if collection.ask is None else f"{collection.ask} of "
+        return f"malformed: it must answer {drawn}{', '.join(operators)}"
     for name, operator in operators.items():
-        if not operator.accepts(answers[name]):
+        if name in answers and not operator.accepts(answers[name]):
             return f'the answer to "{name}" is outside of what {operator.name} can report here'
     return None

@@ -329,6 +329,7 @@ def _of_categories(name: str, question: Question, operator: Pure, counted: Count
     supports = operator.supports(counted.counts)
     estimated = shares(supports, total=counted.reports, support=operator.support())
     wide = float(ndtri((1 + confidence) / 2)) * estimated.errors
+    inside = np.clip(estimated.raw, 0, 1)  # around both: an estimate below zero does not prove a share of zero
     return Distribution(
         name,
         question.attribute,
@@ -336,10 +337,8 @@ def _of_categories(name: str, question: Question, operator: Pure, counted: Count
         counted.reports,
         _labels(question),
         estimated.masses,
-        np.clip(
-            np.minimum(estimated.raw, estimated.masses) - wide, 0, 1
-        ),  # around both: an estimate below zero does not prove a share of zero
-        np.clip(np.maximum(estimated.raw, estimated.masses) + wide, 0, 1),
+        np.clip(np.minimum(np.minimum(estimated.raw, inside) - wide, estimated.masses), 0, 1),
+        np.clip(np.maximum(np.maximum(estimated.raw, inside) + wide, estimated.masses), 0, 1),
         confidence,
         supports / counted.reports,
         unbiased=estimated.raw,

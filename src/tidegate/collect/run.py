@@ -2,6 +2,7 @@
 
 Reports arrive in two ways. `submit` accepts a list that was gathered elsewhere as one batch, now. `receive` accepts single
 reports: they wait, without time and order, until `flush` or `close` turns all of them into a batch under its scheduled time.
+Requests that arrive together share one transaction. A poll closes at its time, whoever looks first.
 
 Only committed reports count. A crash before the commit leaves at most a segment that no entry names, which is never
 counted. The same batch can then be submitted again; a batch that was already accepted returns the same result again.
@@ -16,22 +17,36 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tidegate.collect.request import make_report
+from tidegate.collect.invitations import (
+    FULL,
+    SPENT,
+    UNSIGNED,
+    code_hash,
+    from_text,
+    key_bytes,
+    new_code,
+    read_code,
+    to_text,
+)
+from tidegate.collect.request import make_report, refusal
 from tidegate.collect.validation import REPLAYED, Checked, check, layout_of
 from tidegate.collect.verdicts import SubmittedReports
-from tidegate.errors import StalePolicy, Unsupported
+from tidegate.errors import NotAllowed, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.ledger import Ledger
-from tidegate.ledger.arrivals import Arrival
+from tidegate.ledger.arrivals import Arrival, Received, State
 from tidegate.ledger.chain import moment_text
 from tidegate.ledger.collection_book import Batch, CollectionBook, EarlierWaiting
 from tidegate.ledger.counts import Overtaken
 from tidegate.ledger.entry import canonical
+from tidegate.ledger.group_commit import GroupCommit
+from tidegate.ledger.invitations import CodeRefused, InvitationBook
 from tidegate.operators import Operator
 from tidegate.operators.exact_draws import SystemBytes
 from tidegate.policy import Policy
@@ -40,6 +55,9 @@ from tidegate.policy.toml import collection_from_dict
 from tidegate.tables.segments import Segments
 
 LARGEST_BATCH, LONGEST_NAME = 1_000_000, 200
+FEW = 32  # reports that are checked one by one, which is faster for a few
+MOST_CODES = 100_000  # created at once
+REASONS: dict[State, str | None] = {"waits": None, "known": REPLAYED, "spent": SPENT, "full": FULL}
 
 
 @dataclass(frozen=True)
@@ -101,7 +119,17 @@ class Server:
     segments: Segments
 
     def submit(self, reports: Iterable[Any], *, batch: str = "") -> Submitted:
-        """Accept the valid reports of a batch and refuse the others, each with its reason."""
+        """Accept the valid reports of a batch and refuse the others, each with its reason.
+
+        Raises:
+            Unsupported: The collection is an invited poll. Its reports are received, not submitted: an invitation is spent in
+                one way only, and a list in the ledger with the time at which it was submitted would undo the shuffle.
+        """
+        if self._key:
+            raise Unsupported(
+                f'Reports of the invited poll "{self.collection.name}" cannot be submitted as a list.',
+                "Send them one by one: survey.receive([report]). No report was accepted.",
+            )
         submitted = _listed(reports, batch)
         digest = _digest(submitted)
         name = batch or digest
@@ -120,19 +148,148 @@ class Server:
         """Let the valid reports wait for their batch and refuse the others, each with its reason.
 
         Guarantee:
-            A received report is on disk and counts once in a later batch. Neither its time nor its order is recorded.
+            A received report is on disk and counts once. Neither its time nor its order is recorded. If the poll is invited,
+            its token is spent in the same transaction, and another report with that token is refused.
         """
         submitted = _listed(reports)
-        while True:
-            checked = self._check(submitted)
-            valid = [report for report, reason in zip(submitted, checked.reasons, strict=True) if reason is None]
-            arrivals = [(name, canonical(report["answers"])) for name, report in zip(checked.ids, valid, strict=True)]
-            try:  # only a closing or a report of another process can interfere
-                known = self.book.receive(arrivals) if arrivals else set()
-            except Overtaken:
-                continue
-            reasons = tuple(checked.without(known).reasons)
-            return Submitted("", reasons, again=bool(reasons) and set(reasons) == {REPLAYED})
+        reasons = self._reasons(submitted)
+        valid = [index for index, reason in enumerate(reasons) if reason is None]
+        states = self._store([self._received(submitted[index]) for index in valid])
+        if states is None:
+            return Submitted("", tuple(check(submitted, self._closed_collection, self.operators).reasons))
+        for index, state in zip(valid, states, strict=True):
+            reasons[index] = REASONS[state]
+        return Submitted("", tuple(reasons), again=bool(reasons) and set(reasons) == {REPLAYED})
+
+    def _store(self, received: list[Received]) -> list[State] | None:
+        """Store reports together with those of other threads; None if the collection is closed."""
+        if not received:
+            return None if self._is_closed() else []
+        return self._commits.submit(received)
+
+    @cached_property
+    def _commits(self) -> GroupCommit[list[Received], list[State] | None]:
+        return GroupCommit(lambda groups: self.book.receive(groups, now=current_time()))
+
+    def _reasons(self, reports: list[Any]) -> list[str | None]:
+        """Return why each report is refused, whether or not it was received before."""
+        collection = self._open_collection
+        if len(reports) <= FEW:
+            reasons = [refusal(report, collection, self.operators) for report in reports]
+        else:
+            reasons = check(reports, collection, self.operators).reasons
+        if self._key:
+            pairs = zip(reports, reasons, strict=True)
+            return [self._unsigned(report) if reason is None else reason for report, reason in pairs]
+        return reasons
+
+    def _unsigned(self, report: Mapping[str, Any]) -> str | None:
+        from tidegate.collect.invitation_keys import verify  # here: only servers of invited polls need it
+
+        token = report["invitation"]
+        is_signed = verify(self._key, bytes.fromhex(token["nonce"]), from_text(token["signature"]))
+        return None if is_signed else UNSIGNED
+
+    def _received(self, report: Mapping[str, Any]) -> Received:
+        nonce = hashlib.sha256(bytes.fromhex(report["invitation"]["nonce"])).digest() if self._key else b""
+        return Received(bytes.fromhex(report["id"]), canonical(report["answers"]), nonce)
+
+    @cached_property
+    def _key(self) -> bytes:
+        """The public key of the invitations; empty if the collection needs none."""
+        poll = self.collection.poll
+        return key_bytes(poll.invitation_key) if poll is not None and poll.invited else b""
+
+    @cached_property
+    def _open_collection(self) -> Collection:
+        return replace(self.collection, closed=False)
+
+    @cached_property
+    def _closed_collection(self) -> Collection:
+        return replace(self.collection, closed=True)
+
+    def _is_closed(self) -> bool:
+        poll = self.collection.poll
+        return self.collection.closed or (poll is not None and current_time() >= poll.closes) or self.book.closed
+
+    # Invitations
+
+    def invite(self, invitations: InvitationBook, count: int, *, user: str = "") -> list[str]:
+        """Create single-use codes; return them. Only their hashes are stored, so this is the only time they are known.
+
+        Raises:
+            Unsupported: The collection has no invitations, is closed, or its key is not in this ledger.
+        """
+        key = self._invitation_key()
+        if not 1 <= count <= MOST_CODES:
+            raise Unsupported(f"The number of invitations must be from 1 to {MOST_CODES:,}.", "Create them in parts.")
+        self._private_key(invitations, key)  # codes without a key could not be used
+        self._refuse_closed()
+        self.book.open()
+        codes = [new_code() for _ in range(count)]
+        invitations.add(key, [code_hash(read_code(code)) for code in codes], user=user)
+        return codes
+
+    def sign(self, invitations: InvitationBook, code: str, blinded: str) -> str:
+        """Return the blind signature for a code, and mark the code as used for this blinded message.
+
+        The same request again returns the same signature.
+
+        Raises:
+            NotAllowed: The code does not exist, or was used for another blinded message.
+            Unsupported: The collection has no invitations, or is closed.
+        """
+        key = self._invitation_key()
+        self._refuse_closed()
+        private, message, hashed = self._private_key(invitations, key), from_text(blinded), _hash_of(code)
+        if invitations.find(key, hashed) is None:
+            raise _unknown_code()
+        signature = private.sign(message)  # outside the transaction: it takes some milliseconds
+        is_used = False
+        try:
+            named = {"blinded": message, "signature": signature}
+            return to_text(invitations.use(key, hashed, **named, refuse=self.book.refusal_at(current_time())))
+        except CodeRefused as refused:
+            is_used = refused.is_used
+        except Overtaken:
+            raise self._closed() from None
+        raise _used_code() if is_used else _unknown_code()
+
+    def _private_key(self, invitations: InvitationBook, key: str) -> Any:
+        from tidegate.collect.invitation_keys import InvitationKey  # here: only servers of invited polls need it
+
+        if key not in self._private_keys:
+            value = invitations.private_key(key)
+            if value is None:
+                raise Unsupported(
+                    "The key of this poll's invitations was not created in this ledger.",
+                    "Use the ledger with which the poll was opened.",
+                )
+            self._private_keys[key] = InvitationKey.from_text(value)
+        return self._private_keys[key]
+
+    @cached_property
+    def _private_keys(self) -> dict[str, Any]:
+        return {}
+
+    def _invitation_key(self) -> str:
+        if self.collection.poll is None or not self.collection.poll.invited:
+            raise Unsupported(
+                f'"{self.collection.name}" has no invitations: anyone can answer it.',
+                'Only a poll with access = "invited" has them.',
+            )
+        return self.collection.poll.invitation_key
+
+    def _refuse_closed(self) -> None:
+        if self._is_closed():
+            raise self._closed()
+
+    def _closed(self) -> Unsupported:
+        return Unsupported(
+            f'The collection "{self.collection.name}" is closed.', "It accepts no more reports.", reason="closed"
+        )
+
+    # Batches
 
     def flush(self, *, at: datetime, least: int = 1, once: bool = False) -> int:
         """Turn all waiting reports into a batch; return how many were counted. See `CollectionBook.flush`."""
@@ -155,7 +312,13 @@ class Server:
         )
 
     def flush_if_due(self, now: datetime) -> int:
-        """Turn all waiting reports into a batch if a scheduled time has passed that has none; return how many."""
+        """Turn all waiting reports into a batch if a scheduled time has passed that has none; return how many.
+
+        A poll whose time has come is closed, under that time.
+        """
+        poll = self.collection.poll
+        if poll is not None and now >= poll.closes:
+            return self._close_on_time(poll.closes)
         rule = self.collection.batches
         slot = rule.slot(now)
         if slot is None or moment_text(slot) <= self.book.open().at:
@@ -180,6 +343,13 @@ class Server:
         """Count the waiting reports and accept no more."""
         self.book.close(make=self._batches, user=user)
 
+    def _close_on_time(self, at: datetime) -> int:
+        """Close a poll under its scheduled time, once; return how many reports were counted."""
+        if self.book.closed:
+            return 0
+        before = self.book.reports
+        return int(self.book.close(make=self._batches, at=at).content()["reports"]) - before
+
     def _batches(self, waiting: list[Arrival]) -> list[Batch]:
         """Write the segments of waiting reports, in an order that secure bits decide and under random names."""
         shuffled = _shuffle(waiting)
@@ -188,7 +358,9 @@ class Server:
 
     def _recheck(self, waiting: list[Arrival]) -> Checked:
         """Check waiting reports again; one that was changed since is refused and recorded in the entry."""
-        collection = replace(self.collection, closed=False)
+        collection = replace(
+            self.collection, closed=False, poll=None
+        )  # its invitation was checked when it was received
         reports = [{**make_report(collection, {}, name.hex()), "answers": _answers(body)} for name, body in waiting]
         return check(reports, collection, self.operators)
 
@@ -200,8 +372,8 @@ class Server:
         return Submitted(name, _reasons(count, refused), entry.hash, again=True)
 
     def _check(self, reports: list[Any]) -> Checked:
-        closed = self.collection.closed or self.book.closed
-        checked = check(reports, replace(self.collection, closed=closed), self.operators)
+        collection = self._closed_collection if self._is_closed() else self._open_collection
+        checked = check(reports, collection, self.operators)
         return checked.without(self.book.known(checked.ids))
 
     def _commit(self, name: str, digest: str, checked: Checked) -> Submitted:
@@ -213,6 +385,11 @@ class Server:
         segment = self.segments.write(columns, batch=name)
         adds = {question: column.count(columns[question]) for question, column in self.segments.columns.items()}
         return Batch(name, digest, segment.name, segment.sha256, checked.ids, adds, checked.refused())
+
+
+def current_time() -> datetime:
+    """Return the time by which polls close."""
+    return datetime.now(UTC)
 
 
 def open_collection(
@@ -242,7 +419,8 @@ def segments_of(
     collection: Collection, operators: Mapping[str, Operator], *, dataset: str, location: str | Path
 ) -> Segments:
     """Return where the reports of a collection are stored."""
-    return Segments(location, layout_of(operators), below=f"{dataset}/{collection.name}/{collection.version}")
+    layout = layout_of(operators, optional=collection.ask is not None)
+    return Segments(location, layout, below=f"{dataset}/{collection.name}/{collection.version}")
 
 
 def _listed(reports: Iterable[Any], batch: str = "") -> list[Any]:
@@ -253,6 +431,29 @@ def _listed(reports: Iterable[Any], batch: str = "") -> list[Any]:
             "Submit it in parts. No report was accepted.",
         )
     return listed
+
+
+def _hash_of(code: str) -> bytes:
+    """Return the hash of a code; text that is no code is refused like an unknown one."""
+    with suppress(Unsupported):
+        return code_hash(read_code(code))
+    raise _unknown_code()
+
+
+def _unknown_code() -> NotAllowed:
+    return NotAllowed(
+        "This invitation code is not known.",
+        "Check it for typing errors. Every code is for one poll.",
+        reason="unknown",
+    )
+
+
+def _used_code() -> NotAllowed:
+    return NotAllowed(
+        "This invitation code was used before, on another device or in another browser.",
+        "Answer where you first opened the form. If that was not you, ask the holder for a new code.",
+        reason="used",
+    )
 
 
 def _answers(body: str) -> Any:

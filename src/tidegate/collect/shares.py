@@ -6,6 +6,7 @@ expectation q + (p - q) share, so the estimate is unbiased and its variance is s
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidegate.arrays import Floats, Ints
+from tidegate.collect.comparison import MOST_COMPARED, Difference, differences
 from tidegate.collect.encoding import words_of
 from tidegate.collect.poisoning import SHARE, Scores, honest_range
 from tidegate.errors import Unsupported
@@ -152,7 +154,7 @@ def estimate_shares(survey: Survey, name: str, *, confidence: float = 0.95) -> S
         raise Unsupported(
             f'"{name}" is about one value, not about a set of options.', f'Call survey.distribution("{name}").'
         )
-    total = survey.reports
+    total = survey.asked(name)
     if not total:
         raise Unsupported(f'There is no counted report yet, so the shares of "{name}" cannot be estimated.')
     if question.cuts:
@@ -184,12 +186,61 @@ def estimate_shares(survey: Survey, name: str, *, confidence: float = 0.95) -> S
     return _with_false_reports(table, groups[0]) if groups else table
 
 
+def share_differences(survey: Survey, table: ShareTable, most: int = MOST_COMPARED) -> list[Difference]:
+    """Return the differences of all pairs of the `most` largest shares of a table, with intervals for all pairs together."""
+    chosen = np.sort(np.argsort(-table.raw, kind="stable")[:most])
+    if chosen.size < 2:
+        return []
+    errors = _difference_errors(survey, table, chosen)
+    return differences(table.raw[chosen], errors, [table.options[index] for index in chosen])
+
+
+def _difference_errors(survey: Survey, table: ShareTable, chosen: Ints) -> Floats:
+    """Return the standard errors of differences: by counting who supports both, or at most the sum of both errors."""
+    operator, errors = survey.operators[table.question], table.errors[chosen]
+    if operator.form == "code":  # one option per report: reports about two options are of different people
+        return np.asarray(np.hypot(errors[:, None], errors[None, :]))
+    if isinstance(operator, BasketOperator) and operator.operator.needs_size:
+        return np.asarray(errors[:, None] + errors[None, :])
+    both = np.zeros((chosen.size, chosen.size))
+    for batch in survey.batches(table.question):
+        packed = batch[table.question]
+        bits = (packed[:, chosen // 8] >> (chosen % 8).astype(np.uint8) & 1).astype(np.float32)
+        both += bits.T @ bits
+    group = _only_group(operator, survey.counts(table.question), table.reports)  # type: ignore[arg-type]
+    seen = group.supporting[chosen] / table.reports
+    either = seen[:, None] + seen[None, :] - 2 * both / table.reports
+    variance = np.maximum(either - (seen[:, None] - seen[None, :]) ** 2, 0)
+    np.fill_diagonal(variance, 0)
+    return np.asarray(np.sqrt(variance / table.reports) / (group.p - group.q))
+
+
+def decisive_reports(survey: Survey, table: ShareTable, first: int, second: int) -> int:
+    """Return the smallest number of false reports without which option `first` would not be ahead of `second`."""
+    operator = survey.operators[table.question]
+    group = _only_group(operator, survey.counts(table.question), table.reports)  # type: ignore[arg-type]
+    (yes, other), (reports, others) = group.supporting[[first, second]], group.reports[[first, second]]
+    if operator.form == "set":
+        return max(0, int(yes - other))
+
+    def can_turn(false: int) -> bool:
+        """Return whether false reports, each a yes to the first or a no to the second, could have made the difference."""
+        yes_removed = np.arange(max(0, false - int(others - other)), min(false, int(yes)) + 1)
+        ahead = (yes - yes_removed) / np.maximum(reports - yes_removed, 1)
+        behind = other / np.maximum(others - (false - yes_removed), 1)
+        return not yes_removed.size or bool((ahead <= behind).any())
+
+    return bisect_left(range(int(reports + others)), True, key=can_turn)
+
+
 def _with_false_reports(table: ShareTable, group: Group) -> ShareTable:
     scores = Scores((1 - group.q) / (group.p - group.q), -group.q / (group.p - group.q))
     false = ceil(SHARE * table.reports)
-    pairs = zip(table.raw, group.reports, strict=True)
-    ranges = [honest_range(np.array([share]), int(reports), false, scores) for share, reports in pairs]
-    low, high = (np.clip(np.array([float(ends[side][0]) for ends in ranges]), 0, 1) for side in (0, 1))
+    shown = np.clip(table.raw, 0, 1)  # around both, as the interval is
+    both = zip(np.minimum(table.raw, shown), np.maximum(table.raw, shown), group.reports, strict=True)
+    ranges = [honest_range(np.array(ends), int(reports), false, scores) for *ends, reports in both]
+    low = np.clip([float(ends[0][0]) for ends in ranges], 0, 1)
+    high = np.clip([float(ends[1][1]) for ends in ranges], 0, 1)
     return replace(table, low_poisoned=low, high_poisoned=high)
 
 

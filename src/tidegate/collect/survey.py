@@ -28,6 +28,8 @@ from tidegate.errors import Unsupported, did_you_mean
 from tidegate.ledger import Ledger
 from tidegate.ledger.collection_book import CollectionBook
 from tidegate.ledger.counts import Counted
+from tidegate.ledger.entry import Entry
+from tidegate.ledger.invitations import InvitationBook
 from tidegate.operators import BasketOperator, Operator
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question
@@ -36,9 +38,11 @@ from tidegate.tables.segments import Segments
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.means import Mean
+    from tidegate.collect.poll_results import PollResults
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.shares import ShareTable
+    from tidegate.collect.strings import StringTable
     from tidegate.collect.trees.survey_tree import SurveyTree
 
 
@@ -81,6 +85,32 @@ class Survey:
         """
         return self._server.receive(reports)
 
+    def invite(self, count: int, *, user: str = "") -> list[str]:
+        """Create single-use invitation codes and return them. They are not stored, so this is the only time they are known.
+
+        Raises:
+            Unsupported: The collection is not an invited poll, is closed, or its key is not in this ledger.
+        """
+        return self._server.invite(self._invitations, count, user=user)
+
+    def sign(self, code: str, blinded: str) -> str:
+        """Return the blind signature for an invitation code, which is marked as used. The same request returns it again.
+
+        Raises:
+            NotAllowed: The code is unknown, or was used for another blinded message.
+            Unsupported: The collection is not an invited poll, or is closed.
+        """
+        return self._server.sign(self._invitations, code, blinded)
+
+    @property
+    def invitations(self) -> tuple[int, int]:
+        """The number of invitation codes, and of those that were used, rounded down like `waiting`."""
+        poll = self.collection.poll
+        if poll is None or not poll.invited:
+            return 0, 0
+        codes, used = self._invitations.counts(poll.invitation_key)
+        return codes, self.collection.batches.rounded(used)
+
     def flush(self, *, now: datetime | None = None) -> int:
         """Count all waiting reports as one batch, under the last scheduled time; return how many.
 
@@ -101,6 +131,11 @@ class Survey:
         """The number of received reports that are not yet counted, rounded down to a multiple of the policy's minimum."""
         return self.collection.batches.rounded(self._book.waiting)
 
+    @property
+    def received(self) -> int:
+        """The exact number of counted and waiting reports. For audits and tests: to show it reveals when reports arrive."""
+        return self.reports + self._book.waiting
+
     def close(self, *, user: str = "") -> None:
         """Close permanently. Waiting reports are counted as a last batch. A new version can be opened."""
         self._server.close(user=user)
@@ -114,7 +149,7 @@ class Survey:
     @property
     def reports(self) -> int:
         """The number of counted reports."""
-        return next((counted.reports for counted in self._book.counts().values()), 0)
+        return self._book.reports
 
     def batch_sizes(self) -> list[tuple[str, int]]:
         """Return the time of each counted batch and the number of its reports."""
@@ -151,6 +186,10 @@ class Survey:
     def counts(self, question: str) -> Ints:
         """Return the number of reports of each code, or, for sets, of reports that contain each value."""
         return self._counted(question).counts
+
+    def asked(self, question: str) -> int:
+        """Return the number of counted reports that answer a question."""
+        return self._counted(question).reports
 
     def distribution(
         self,
@@ -222,6 +261,29 @@ class Survey:
         self._question(name)
         return estimate_shares(self, name, confidence=confidence)
 
+    def strings(self, question: str = "", *, confidence: float = 0.95, dictionary: Iterable[str] = ()) -> StringTable:
+        """Find the frequent answers to a question about free text, each with its share and its interval.
+
+        Args:
+            question: Optional if only one question is about text.
+            dictionary: The public list in which hashed texts are found.
+        """
+        from tidegate.collect.strings import estimate_strings  # here: its libraries take long to load
+
+        if not question and len(self.texts) != 1:
+            raise Unsupported(
+                f"This collection has {len(self.texts) or 'no'} questions about text.",
+                f"Name one of them as `question`: {', '.join(self.texts)}." if self.texts else "Strings need one.",
+            )
+        name = question or self.texts[0]
+        self._question(name)
+        return estimate_strings(self, name, confidence=confidence, dictionary=dictionary)
+
+    @property
+    def texts(self) -> list[str]:
+        """The questions about free text, which have a table of strings."""
+        return [question for question, operator in self.operators.items() if operator.of_texts]
+
     @property
     def sets(self) -> list[str]:
         """The questions about sets, which have a table of shares."""
@@ -263,6 +325,23 @@ class Survey:
             sizes=sizes,
         )
 
+    def results(self, *, confidence: float = 0.95) -> PollResults:
+        """Estimate every question, from counted batches only, with intervals, bounds for false reports and warnings."""
+        from tidegate.collect.poll_estimates import estimate_poll  # here: its libraries take long to load
+
+        return estimate_poll(self, confidence=confidence)
+
+    def state(self) -> dict[str, Any]:
+        """Return the number of counted and of waiting reports (rounded down), the closing time, and the loss of one person."""
+        from tidegate.collect.state import state_of
+
+        return state_of(self, self.weakest_reader())
+
+    def entries(self) -> tuple[Entry, Entry | None, str]:
+        """Return the ledger entry that opened this version, that of the last counted batch, and the hash of the last entry."""
+        batches, _ = self._book.batches()
+        return self._book.open(), batches[-1] if batches else None, self._ledger.head()
+
     def tree(self, label: str, *, by: Sequence[str] = (), strategy: str = "best") -> SurveyTree:
         """Learn a decision tree that predicts the answer to `label` from other answers, from randomized reports."""
         from tidegate.collect.trees.survey_tree import tree_of  # here: its libraries take long to load
@@ -282,10 +361,11 @@ class Survey:
 
     def recount(self, engine: str = "duckdb") -> dict[str, Ints]:
         """Count again from the segments with DuckDB or Spark; the result equals `counts`."""
-        return self.segments.count(self._names(), engine=engine)
+        again = self.segments.count(self._names(), engine=engine)
+        return {name: self.segments.columns[name].answers(0, counts)[1] for name, counts in again.items()}
 
     def codes(self, *questions: str) -> dict[str, Array]:
-        """Return the reports of some questions, one row for each person: codes, or rows of packed bits."""
+        """Return the reports of some questions, one row for each person who was asked all of them: codes, or packed bits."""
         parts = list(self.batches(*questions))
         if not parts:
             raise Unsupported("There is no counted report yet.")
@@ -295,7 +375,14 @@ class Survey:
         """Yield the same as `codes` in parts of some ten thousand reports."""
         for question in questions:
             self._question(question)
-        return self.segments.read(self._names(), questions)
+        parts = self.segments.read(self._names(), questions)
+        return parts if self.collection.ask is None else map(self._answered, parts)
+
+    def _answered(self, part: dict[str, Array]) -> dict[str, Array]:
+        """Return the rows of people who were asked all of these questions."""
+        columns = {question: self.segments.columns[question] for question in part}
+        rows = np.logical_and.reduce([column.is_answered(part[question]) for question, column in columns.items()])
+        return {question: column.without_mark(part[question][rows]) for question, column in columns.items()}
 
     def verify(self, engine: str = "duckdb") -> list[str]:
         """Compare the counts with the segments that the entries name; return a text for each difference."""
@@ -307,6 +394,10 @@ class Survey:
     def operators(self) -> dict[str, Operator]:
         """The operator of each question."""
         return operators_of(self.collection)
+
+    @cached_property
+    def _invitations(self) -> InvitationBook:
+        return InvitationBook(self._ledger, self._book.account)
 
     @cached_property
     def _server(self) -> Server:
@@ -351,7 +442,9 @@ class Survey:
     def _counted(self, name: str) -> Counted:
         self._question(name)
         counted = self._book.counts().get(name)
-        return counted or Counted(0, np.zeros(self.operators[name].report_size, np.int64))
+        if counted is None:
+            return Counted(0, np.zeros(self.operators[name].report_size, np.int64))
+        return Counted(*self.segments.columns[name].answers(counted.reports, counted.counts))
 
 
 def _collection(name: str, policy: Policy) -> Collection:

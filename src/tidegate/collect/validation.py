@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tidegate.arrays import Array
-from tidegate.collect.request import KEYS, refusal
+from tidegate.collect.request import KEYS, keys_of, refusal
 from tidegate.operators import Operator, Pure
 from tidegate.policy.collection import Collection
 from tidegate.tables.segments import Column
@@ -54,9 +54,9 @@ class Checked:
         return Checked(reasons, ids, parts)
 
 
-def layout_of(operators: Mapping[str, Operator]) -> dict[str, Column]:
-    """Return how the reports of each question are stored."""
-    return {name: Column(operator.form, operator.report_size) for name, operator in operators.items()}
+def layout_of(operators: Mapping[str, Operator], *, optional: bool = False) -> dict[str, Column]:
+    """Return how the reports of each question are stored; `optional`: people are asked some of the questions."""
+    return {name: Column(operator.form, operator.report_size, optional) for name, operator in operators.items()}
 
 
 def has_distribution(operator: Operator) -> bool:
@@ -71,6 +71,7 @@ def check(reports: Sequence[Any], collection: Collection, operators: Mapping[str
         A report is accepted if and only if `request.refusal` returns None for it.
     """
     checked = Checked(parts={name: [] for name in operators})
+    layout = layout_of(operators, optional=collection.ask is not None)
     for start in range(0, len(reports), CHUNK):
         part: Sequence[Any] = reports[start : start + CHUNK]
         reasons: list[str | None] = [None] * len(part)
@@ -79,14 +80,16 @@ def check(reports: Sequence[Any], collection: Collection, operators: Mapping[str
             part = [report for report, reason in zip(part, reasons, strict=True) if reason is None]
         checked.reasons += reasons
         checked.ids += _ids(part)
-        for name, operator in operators.items():
-            checked.parts[name].append(_column([report["answers"][name] for report in part], operator))
+        for name in operators:
+            checked.parts[name].append(_column([report["answers"].get(name) for report in part], layout[name]))
     return checked
 
 
 def _clearly_valid(part: Sequence[Any], collection: Collection, operators: Mapping[str, Operator]) -> bool:
     """Return whether `refusal` accepts a whole chunk. False is not a verdict: each report is then checked on its own."""
     if collection.closed or any(type(report) is not dict or report.keys() != _KEYS for report in part):
+        return False
+    if keys_of(collection) != KEYS:  # invitations are checked one by one
         return False
     name, print_, version = collection.name, collection.fingerprint, collection.version
     if not all(
@@ -97,17 +100,23 @@ def _clearly_valid(part: Sequence[Any], collection: Collection, operators: Mappi
         for report in part
     ):
         return False
-    answers, questions = [report["answers"] for report in part], operators.keys()
-    if any(type(answer) is not dict or answer.keys() != questions for answer in answers):
+    answers = [report["answers"] for report in part]
+    if any(type(answer) is not dict for answer in answers):
+        return False
+    if not all(map(collection.answers_units, {frozenset(answer) for answer in answers})):
         return False
     named = [report["id"] for report in part]
     if set(map(type, named)) != {str} or set(map(len, named)) != {32} or not _HEXADECIMAL.fullmatch("".join(named)):
         return False
-    return all(_fits([answer[word] for answer in answers], operator) for word, operator in operators.items())
+    return all(
+        _fits([answer[word] for answer in answers if word in answer], operator) for word, operator in operators.items()
+    )
 
 
 def _fits(answers: Sequence[Any], operator: Operator) -> bool:
     """Return whether all answers to a question could have come from its operator."""
+    if not answers:
+        return True
     if operator.form == "code":
         return set(map(type, answers)) == {int} and min(answers) >= 0 and max(answers) < operator.report_size
     if set(map(type, answers)) != {list}:
@@ -130,10 +139,17 @@ def _ids(part: Iterable[Any]) -> list[bytes]:
     return [joined[start : start + 16] for start in range(0, len(joined), 16)]
 
 
-def _column(answers: Sequence[Any], operator: Operator) -> Array:
-    if operator.form == "code":
+def _column(answers: Sequence[Any], column: Column) -> Array:
+    """Return answers as they are stored; None is a question that was not asked."""
+    if column.optional:
+        mark = column.size
+        if column.form == "code":
+            answers = [mark if answer is None else answer for answer in answers]
+        else:
+            answers = [[] if answer is None else [*answer, mark] for answer in answers]
+    if column.form == "code":
         return np.array(answers, np.int32)
-    width = Column("set", operator.report_size).width
+    width = column.width
     members = np.fromiter(chain.from_iterable(answers), np.int64)
     positions = _rows(answers) * width + members // 8
     packed = np.bincount(positions, weights=np.left_shift(1, members % 8), minlength=len(answers) * width)

@@ -6,6 +6,7 @@ Every function works inside the caller's transaction. `collection` is the accoun
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
@@ -16,6 +17,17 @@ from tidegate.ledger.schema import waiting
 
 AT_ONCE = 10_000  # ids in one statement
 Arrival = tuple[bytes, str]  # the id of a report, and its randomized answers as canonical JSON
+
+State = Literal["waits", "known", "spent", "full"]
+
+
+class Received(NamedTuple):
+    """A checked report on its way into the store. `nonce` is the hash of its invitation's nonce; empty if it needs none."""
+
+    id: bytes
+    body: str
+    nonce: bytes = b""
+
 
 _OF = waiting.c.collection == bindparam("collection_")
 _COUNT = select(func.count()).select_from(waiting).where(_OF)

@@ -3,7 +3,7 @@
 book = CollectionBook(ledger, collection, dataset="people")
 book.open()                     an entry with the public description and the largest loss of one respondent
 book.commit(batch)              one entry for a batch; its segment is written before
-book.receive(arrivals)          single reports wait, without time and order
+book.receive(groups, now=now)   single reports wait, without time and order; several requests share a transaction
 book.flush(make, at=slot)       all waiting reports become a batch under its scheduled time
 book.counts()                   the counts so far
 """
@@ -15,18 +15,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.arrays import Ints
-from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy
+from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import arrivals, queries
-from tidegate.ledger.arrivals import Arrival
+from tidegate.ledger.arrivals import Arrival, Received, State
 from tidegate.ledger.chain import append, ends, moment_text, unchanged
 from tidegate.ledger.counts import AT_ONCE, Counted, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
+from tidegate.ledger.invitations import key_name, known_tokens, settle_tokens, spend_tokens, waiting_tokens
 from tidegate.ledger.ledger import ADD_RESULT, Ledger
 from tidegate.ledger.replay import IdSum, counts_digest
 from tidegate.ledger.schema import entries, report_ids
@@ -41,6 +43,7 @@ _BATCHES = (
     )
     .order_by(entries.c.number)
 )
+_LAST_BATCH = _BATCHES.order_by(None).order_by(entries.c.number.desc()).limit(1)
 _AT_MOMENT = (
     select(entries.c.number)
     .where(
@@ -86,6 +89,13 @@ class CollectionBook:
     def __init__(self, ledger: Ledger, collection: Collection, *, dataset: str) -> None:
         self._store, self.collection = ledger.store, collection
         self.account = f"{dataset}/{collection.name}"  # no data set has a slash in its name
+        self._is_opened = False
+
+    @property
+    def is_published(self) -> bool:
+        """Whether this version is in the ledger."""
+        with self._store.reading() as connection:
+            return self._opened(connection) is not None
 
     def open(self, *, user: str = "") -> Entry:
         """Return the entry that opened this version; write it if the version is new.
@@ -103,7 +113,7 @@ class CollectionBook:
         with self._store.writing() as connection:
             if entry := self._opened(connection):
                 return entry
-            self.collection.refuse_cuts()
+            self.collection.refuse_new(datetime.now(UTC))
             self._refuse_earlier(connection)
             gives = respondent_loss(self.collection)
             body = {
@@ -126,8 +136,10 @@ class CollectionBook:
                 body=canonical(body),
             )
 
-    def close(self, *, make: Make, user: str = "") -> Entry:
+    def close(self, *, make: Make, user: str = "", at: datetime | None = None) -> Entry:
         """Close this version: count the waiting reports and accept no more. It cannot be opened again.
+
+        `at` is the scheduled time of a poll's close; its last batch and the closing have this time.
 
         Guarantee:
             No report is received between the last batch and the closing: they are one transaction.
@@ -136,34 +148,72 @@ class CollectionBook:
         with self._store.writing() as connection:
             if closing := self._closing(connection):
                 return closing
-            self._flush(connection, opened, make, at=moment_text(datetime.now(UTC)))
+            scheduled = max(moment_text(at), opened.at) if at else ""
+            self._flush(connection, opened, make, at=scheduled or moment_text(datetime.now(UTC)))
             end, head = ends(connection, self.account)
-            found_counts = counted(connection, opened.number)
-            reports = next((counted.reports for counted in found_counts.values()), 0)
-            names = {
-                "request": self._closing_name,
-                "question": "",
-                "body": canonical({"reports": reports, "who": user}),
-            }
+            body: dict[str, Any] = {"reports": self._reports(connection, opened), "who": user}
+            if scheduled:
+                body["scheduled"] = scheduled
+            names = {"request": self._closing_name, "question": "", "body": canonical(body), "at": scheduled}
             entry = append(connection, end, kind=CLOSED, amount="0", **names, **unchanged(head or opened))
         self._store.forget_deleted()
         return entry
 
-    def receive(self, received: Sequence[Arrival]) -> set[bytes]:
-        """Store reports until their batch; return the ids that were known already, which count once.
+    def receive(self, groups: Sequence[Sequence[Received]], *, now: datetime) -> list[list[State] | None]:
+        """Store the reports of several requests until their batch, in one transaction.
+
+        Returns:
+            For each request the state of each report; None, with nothing stored, if the collection is closed. "known": a
+            report with this id was received before and counts once. "spent": its invitation was used for another report.
+            "full": the poll has received as many reports as it accepts.
 
         Guarantee:
-            The reports are on disk when this returns. Raises `Overtaken`, with nothing written, if the
-            collection is closed.
+            The reports are on disk when this returns, each together with its spent invitation.
         """
-        self.open()
+        self._open_quickly()
         with self._store.writing() as connection:
             opened = self._opened(connection)
-            if opened is None or self._closing(connection):
-                raise Overtaken
-            known = self._known(connection, opened, [name for name, _ in received])
-            arrivals.add(connection, self._waiting_name, [arrival for arrival in received if arrival[0] not in known])
-        return known
+            if opened is None or self._closing(connection) or self._is_over(now):
+                return [None] * len(groups)
+            reports = [report for group in groups for report in group]
+            known = self._known(connection, opened, [report.id for report in reports])
+            name = self._key_name
+            nonces = sorted({report.nonce for report in reports if report.nonce})
+            spent = known_tokens(connection, name, nonces) if nonces else set()
+            room = self._room(connection, opened)
+            fresh: list[Received] = []
+            states: list[list[State] | None] = []
+            for group in groups:
+                decided: list[State] = []
+                for report in group:
+                    state = _state(report, known, spent, room - len(fresh) if room is not None else 1)
+                    decided.append(state)
+                    if state == "waits":
+                        fresh.append(report)
+                        known.add(report.id)
+                        spent.add(report.nonce)
+                states.append(decided)
+            arrivals.add(connection, self._waiting_name, [(report.id, report.body) for report in fresh])
+            spend_tokens(connection, name, [report.nonce for report in fresh if report.nonce])
+        return states
+
+    def _open_quickly(self) -> None:
+        """Open this version unless this object did so before; `receive` reads the ledger again in its transaction."""
+        if not self._is_opened:
+            self.open()
+            self._is_opened = True
+
+    def _is_over(self, now: datetime) -> bool:
+        poll = self.collection.poll
+        return poll is not None and now >= poll.closes
+
+    def _room(self, connection: Connection, opened: Entry) -> int | None:
+        """Return how many more reports an open poll accepts; None if there is no limit."""
+        poll = self.collection.poll
+        if poll is None or poll.at_most is None:
+            return None
+        received = arrivals.count(connection, self._waiting_name) + self._reports(connection, opened)
+        return poll.at_most - received
 
     def flush(self, make: Make, *, at: datetime, least: int = 1, once: bool = False) -> int:
         """Count all waiting reports under their scheduled time; return their number.
@@ -190,8 +240,8 @@ class CollectionBook:
     def _flush(self, connection: Connection, opened: Entry, make: Make, *, at: str) -> int:
         waiting = arrivals.read(connection, self._waiting_name)
         batches = make(waiting) if waiting else ()
-        for batch in batches:
-            self._commit(connection, opened, batch, scheduled=at)
+        for number, batch in enumerate(batches, 1):  # the last one has the invitations of all of them
+            self._commit(connection, opened, batch, scheduled=at, is_last=number == len(batches))
         arrivals.remove(connection, self._waiting_name, [name for name, _ in waiting])
         return sum(len(batch.ids) for batch in batches)
 
@@ -206,6 +256,15 @@ class CollectionBook:
         """Whether this version accepts no more reports."""
         with self._store.reading() as connection:
             return self._closing(connection) is not None
+
+    def refusal_at(self, now: datetime) -> Callable[[Connection], None]:
+        """Return a check for another transaction: it raises `Overtaken` if this version is not open at a moment."""
+
+        def refuse(connection: Connection) -> None:
+            if self._opened(connection) is None or self._closing(connection) or self._is_over(now):
+                raise Overtaken
+
+        return refuse
 
     def earlier(self, name: str, digest: str) -> tuple[Entry, list[tuple[int, str]]] | None:
         """Return the entry of an earlier batch, and its refused reports."""
@@ -239,13 +298,21 @@ class CollectionBook:
             self._opened(connection)
             if self._closing(connection) or queries.find(connection, self.account, REPORTED, batch.name):
                 raise Overtaken
+            if (room := self._room(connection, opened)) is not None and room < len(batch.ids):
+                raise Unsupported(
+                    f"The poll accepts {max(0, room):,} more reports, but the list has {len(batch.ids):,}.",
+                    "Submit fewer. No report was accepted.",
+                )
             if arrivals.known(connection, self._waiting_name, sorted(batch.ids)):
                 raise Overtaken
             return self._commit(connection, opened, batch)
 
-    def _commit(self, connection: Connection, opened: Entry, batch: Batch, *, scheduled: str = "") -> Entry:
+    def _commit(
+        self, connection: Connection, opened: Entry, batch: Batch, *, scheduled: str = "", is_last: bool = False
+    ) -> Entry:
         """Write counts, ids and entry of a batch. A scheduled batch has its scheduled time, not the current one."""
         end, head = ends(connection, self.account)
+        before = self._reports(connection, opened)
         ids = _id_sum(connection, head, opened.number)
         add_ids(connection, opened.number, batch.ids)
         ids.add(batch.ids)
@@ -256,7 +323,7 @@ class CollectionBook:
             "accepted": len(batch.ids),
             "refused": dict(Counter(reason for _, reason in batch.refused)),
             "refused_sha256": sha256(payload) if payload else "",
-            "reports": next(iter(totals.values())).reports,
+            "reports": before + len(batch.ids),
             "segment": batch.segment,
             "sha256": batch.sha256,
             "counts": counts_digest({name: packed(total.counts) for name, total in totals.items()}),
@@ -264,11 +331,28 @@ class CollectionBook:
         }
         if scheduled:
             body["scheduled"] = scheduled
+        tokens = waiting_tokens(connection, self._key_name) if is_last and self._has_invitations else None
+        if tokens is not None:
+            body["tokens"] = {"count": tokens.size, "sum": tokens.text}
         names = {"request": batch.name, "question": batch.given, "body": canonical(body), "at": scheduled}
         entry = append(connection, end, kind=REPORTED, amount="0", **names, **unchanged(head or opened))
+        if tokens is not None:
+            settle_tokens(connection, self._key_name, entry.number)
         if payload:
             connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
         return entry
+
+    @property
+    def reports(self) -> int:
+        """The number of counted reports."""
+        with self._store.reading() as connection:
+            opened = self._opened(connection)
+            return self._reports(connection, opened) if opened else 0
+
+    def _reports(self, connection: Connection, opened: Entry) -> int:
+        named = {"account": self.account, "opened": opened.number}
+        row = connection.execute(_LAST_BATCH, named).mappings().first()
+        return int(entry_from(dict(row)).content()["reports"]) if row else 0
 
     def counts(self) -> dict[str, Counted]:
         """Return the counts of each question so far; empty if there are none."""
@@ -317,6 +401,15 @@ class CollectionBook:
         return counted | arrivals.known(connection, self._waiting_name, ordered)
 
     @property
+    def _has_invitations(self) -> bool:
+        return self.collection.poll is not None and self.collection.poll.invited
+
+    @cached_property
+    def _key_name(self) -> str:
+        """The name of the key of this version's invitations."""
+        return key_name(self.account, self.collection.poll.invitation_key) if self.collection.poll else ""
+
+    @property
     def _waiting_name(self) -> str:
         return f"{self.account}/{self.collection.version}"
 
@@ -326,6 +419,15 @@ class CollectionBook:
 
     def _closing(self, connection: Connection) -> Entry | None:
         return queries.find(connection, self.account, CLOSED, self._closing_name)
+
+
+def _state(report: Received, known: set[bytes], spent: set[bytes], room: int) -> State:
+    """Return what becomes of a report."""
+    if report.id in known:
+        return "known"
+    if report.nonce and report.nonce in spent:
+        return "spent"
+    return "waits" if room > 0 else "full"
 
 
 def _id_sum(connection: Connection, head: Entry | None, opened: int) -> IdSum:

@@ -32,6 +32,8 @@ DECIDED = "release"  # requests for records were decided: records released, requ
 WITHDRAWN = "withdrawal"  # a waiting request was withdrawn
 COLLECTING = "collection"  # a collection opens, new or in a new version: the body contains its public description
 REPORTED = "reports"  # a batch of randomized reports was accepted: their number, location, and the counts after it
+INVITATION_KEY = "invitation-key"  # a key for the invitations of a collection: the body contains the public part
+INVITED = "invitations"  # invitation codes were created: how many, and a digest of the set of their hashes
 CLOSED = "closing"  # a collection accepts no more reports
 
 

@@ -24,6 +24,8 @@ from tidegate.ledger.entry import (
     HIDING_KEY,
     HIDING_OPEN,
     INSPECTED,
+    INVITATION_KEY,
+    INVITED,
     OPENED,
     REPEATED,
     REPORTED,
@@ -144,6 +146,14 @@ def _reported(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"{body['accepted']:,} reports accepted{more}: {body['reports']:,} in total (segment {body['sha256'][:8]})."
 
 
+def _invitation_key(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"{_user(body)} created the key {body['key'][:8]} for the invitations of a poll."
+
+
+def _invited(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"{_user(body)} created {body['count']:,} invitations: {body['codes']:,} in total under the key {body['key'][:8]}."
+
+
 def _closed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return f"The collection closed with {body['reports']:,} reports and accepts no more."
 
@@ -191,6 +201,8 @@ SENTENCES = {
     WITHDRAWN: _withdrawn,
     COLLECTING: _collecting,
     REPORTED: _reported,
+    INVITATION_KEY: _invitation_key,
+    INVITED: _invited,
     CLOSED: _closed,
 }
 

@@ -35,7 +35,7 @@ from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
-from tidegate.ledger import arrivals, file, queries, remarks, shares, sources, totals
+from tidegate.ledger import arrivals, file, invitations, queries, remarks, shares, sources, totals
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import (
     AMOUNTS,
@@ -440,13 +440,14 @@ class Ledger(Rows):
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "") -> Verdict:
-        """Verify entries, stored results, requests, counts, report ids, secrets and totals.
+        """Verify entries, stored results, requests, counts, report ids, invitations, secrets and totals.
 
         For a SQLite file, verify its pages, indexes and permissions too.
         """
         with self.store.reading() as connection:
             verdict = verify(*queries.snapshot(connection), head=head)
             verdict.problems += arrivals.problems(connection)
+            verdict.problems += invitations.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict

@@ -14,6 +14,7 @@ from tidegate.ledger.entry import (
     DESK,
     HIDING_KEY,
     HIDING_OPEN,
+    INVITATION_KEY,
     OPENED,
     Entry,
     entry_from,
@@ -175,6 +176,16 @@ def hiding_openings(connection: Connection, account: str) -> list[Entry]:
 def collection(connection: Connection, account: str) -> Entry | None:
     """Return the entry that opened the latest version of a collection."""
     return _latest(connection, account, COLLECTING)
+
+
+def collections(connection: Connection, account: str) -> list[Entry]:
+    """Return the entries that opened the versions of a collection, in order."""
+    return _of_kind(connection, account, COLLECTING)
+
+
+def invitation_keys(connection: Connection, account: str) -> list[Entry]:
+    """Return the entries of the keys for a collection's invitations, in order."""
+    return _of_kind(connection, account, INVITATION_KEY)
 
 
 def payload(connection: Connection, number: int) -> str:

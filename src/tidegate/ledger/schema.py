@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0010"
+REVISION = "0011"
 
 TEXTS = (
     "at",
@@ -161,6 +161,27 @@ waiting = Table(
     Column("collection", Text, primary_key=True),  # account and version
     Column("id", LargeBinary, primary_key=True),
     Column("body", Text, nullable=False),  # the randomized answers, as canonical JSON
+    sqlite_with_rowid=False,
+)
+
+# Invitations. `key` is the name of the signing key. A code is stored as its hash, and with the blinded message that it was
+# used for; a token is stored as the hash of its nonce. Nothing relates the two: the blinded message hides the nonce.
+invitations = Table(
+    "tidegate_invitations",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("code", LargeBinary, primary_key=True),  # SHA-256 of the code
+    Column("blinded", LargeBinary, nullable=False),  # SHA-256 of the blinded message; empty while the code is unused
+    Column("signature", LargeBinary, nullable=False),  # the blind signature; empty while the code is unused
+    sqlite_with_rowid=False,
+)
+
+spent_tokens = Table(
+    "tidegate_spent_tokens",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("nonce", LargeBinary, primary_key=True),  # SHA-256: a token is accepted once, also under concurrent writes
+    Column("entry", Integer, nullable=False),  # the batch of its report; 0 while the report waits
     sqlite_with_rowid=False,
 )
 

@@ -26,6 +26,8 @@ from tidegate.ledger.entry import (
     HIDING_KEY,
     HIDING_OPEN,
     INSPECTED,
+    INVITATION_KEY,
+    INVITED,
     OPENED,
     REPEATED,
     REPORTED,
@@ -36,6 +38,7 @@ from tidegate.ledger.entry import (
     canonical,
     sha256,
 )
+from tidegate.ledger.invitations import key_commitment, key_name
 from tidegate.ledger.replay import Collections, Releases, compare
 from tidegate.ledger.selections import Selections, compare_selections, secret_commitment
 from tidegate.ledger.sources import Sources
@@ -154,6 +157,7 @@ class _Replay:
         self.releases: dict[str, Releases] = {}
         self.selections: dict[str, Selections] = {}
         self.collections = Collections()
+        self.codes: dict[str, int] = {}  # of invitations, by the name of their key
         self.secrets: dict[str, str] = {}  # account -> commitment
         self.committed = False  # whether there is a genesis or an adoption
         self.totals: shares.Totals = {}
@@ -168,7 +172,9 @@ class _Replay:
             expected = max(expected, entry.number)
         for problem in self._problems(entry, expected):
             self.verdict.problems.append(f"Entry {expected:,}: {problem}.")
-        scheduled = entry.kind == REPORTED and '"scheduled"' in str(entry.body)  # its time is that of the plan
+        scheduled = entry.kind in (REPORTED, CLOSED) and '"scheduled"' in str(
+            entry.body
+        )  # its time is that of the plan
         if isinstance(entry.at, str) and entry.at < self.at and not scheduled:
             self.verdict.notes.append(f"Entry {expected:,}: its time is before that of the previous entry.")
         self.at = max(self.at, str(entry.at))
@@ -367,7 +373,26 @@ class _Replay:
         return [*wrong, *_wrong(*checks)]
 
     def _closed(self, entry: Entry, state: _State) -> list[str]:
-        return [*self.collections.close(entry), *_wrong(("it changes the account", _still(entry, state)))]
+        timed = entry.content().get("scheduled", entry.at) == entry.at
+        checks = (("it changes the account", _still(entry, state)), ("its time is not the scheduled one", timed))
+        return [*self.collections.close(entry), *_wrong(*checks)]
+
+    def _invitation_key(self, entry: Entry, state: _State) -> list[str]:
+        key = entry.content()["key"]
+        name = key_name(entry.account, key)
+        again = name in self.secrets
+        self.secrets[name] = key
+        return _wrong(("its key was created before", not again), ("it changes the account", _still(entry, state)))
+
+    def _invited(self, entry: Entry, state: _State) -> list[str]:
+        body = entry.content()
+        name = key_name(entry.account, body["key"])
+        self.codes[name] = self.codes.get(name, 0) + body["count"]
+        return _wrong(
+            ("its number of codes does not add up", body["count"] > 0 and body["codes"] == self.codes[name]),
+            ("its key was not created in this ledger", name in self.secrets),
+            ("it changes the account", _still(entry, state)),
+        )
 
     def compare_secrets(self, rows: Iterable[tuple[str, str]]) -> None:
         """Compare each secret with its commitment. Before the adoption of an older ledger, none is covered."""
@@ -378,9 +403,7 @@ class _Replay:
                 self.verdict.notes.append(
                     f"The secret of {account} is not covered by an entry: it is from an earlier version."
                 )
-            elif (
-                not isinstance(value, str) or (secret_commitment(account, value) or commitment(account, value)) != named
-            ):
+            elif not isinstance(value, str) or _committed(account, value) != named:
                 self.verdict.problems.append(f"The secret of {account} is not the one that the entries commit to.")
 
     def finish(self, head: str) -> Verdict:
@@ -395,6 +418,13 @@ class _Replay:
                 f"The noted head {head[:12]} is not in the chain: entries were cut off or rewritten."
             )
         return self.verdict
+
+
+def _committed(name: str, value: str) -> str:
+    """Return what the entries have of a secret: a hash, or the public part of a key."""
+    own = secret_commitment(name, value)
+    own = key_commitment(name, value) if own is None else own
+    return commitment(name, value) if own is None else own
 
 
 def _nothing(entry: Entry) -> bool:
@@ -432,5 +462,7 @@ KINDS = {
     WITHDRAWN: _Replay._withdrawn,
     COLLECTING: _Replay._collecting,
     REPORTED: _Replay._reported,
+    INVITATION_KEY: _Replay._invitation_key,
+    INVITED: _Replay._invited,
     CLOSED: _Replay._closed,
 }

@@ -12,11 +12,13 @@ from tidegate.operators.channel import ChannelSpec, Support
 from tidegate.operators.choice import ChoiceOperator
 from tidegate.operators.cut_and_paste import CutAndPaste
 from tidegate.operators.gaussian import GaussianNoise
+from tidegate.operators.hash_response import HashResponse
 from tidegate.operators.hybrid import Hybrid
 from tidegate.operators.laplace import LaplaceNoise
 from tidegate.operators.mask import Mask
 from tidegate.operators.one_option import OneOption
 from tidegate.operators.operator import Operator, Parameter, Pure, Report
+from tidegate.operators.prefix import Prefix
 from tidegate.operators.privset import PrivSet
 from tidegate.operators.projective_geometry import ProjectiveGeometry
 from tidegate.operators.randomized_response import RandomizedResponse
@@ -38,13 +40,20 @@ VALUE_OPERATORS: dict[str, type[Operator]] = {
         Unary,
         SubsetSelection,
         ProjectiveGeometry,
+        HashResponse,
     )
 }
 BASKET_OPERATORS: dict[str, type[BasketOperator]] = {
     operator.name: operator for operator in (SelectASize, CutAndPaste, Mask)
 }
 CHOICE_OPERATORS: dict[str, type[ChoiceOperator]] = {operator.name: operator for operator in (PrivSet, OneOption)}
-OPERATORS: dict[str, type[Operator]] = {**VALUE_OPERATORS, **BASKET_OPERATORS, **CHOICE_OPERATORS}
+TEXT_OPERATORS: dict[str, type[Operator]] = {Prefix.name: Prefix}
+OPERATORS: dict[str, type[Operator]] = {
+    **VALUE_OPERATORS,
+    **BASKET_OPERATORS,
+    **CHOICE_OPERATORS,
+    **TEXT_OPERATORS,
+}
 
 
 def parameters_of(*names: str) -> dict[str, Parameter]:
@@ -60,18 +69,21 @@ __all__ = [
     "BASKET_OPERATORS",
     "CHOICE_OPERATORS",
     "OPERATORS",
+    "TEXT_OPERATORS",
     "VALUE_OPERATORS",
     "BasketOperator",
     "ChannelSpec",
     "ChoiceOperator",
     "CutAndPaste",
     "GaussianNoise",
+    "HashResponse",
     "Hybrid",
     "LaplaceNoise",
     "Mask",
     "OneOption",
     "Operator",
     "Parameter",
+    "Prefix",
     "PrivSet",
     "ProjectiveGeometry",
     "Pure",

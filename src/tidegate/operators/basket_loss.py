@@ -26,8 +26,11 @@ def basket_loss(operator: SetOperator) -> Fraction | None:
         If the size is sent in clear (`needs_size`), baskets of one size are compared: the loss does not cover the size.
     """
     ratio = largest_ratio(operator)
-    if ratio is None:
-        return None
+    return None if ratio is None else rounded_loss(ratio)
+
+
+def rounded_loss(ratio: Fraction) -> Fraction:
+    """Return the smallest epsilon of six decimals with e**epsilon at or above a ratio, verified in exact arithmetic."""
     loss = max(Fraction(0), ceil((logarithm(ratio) - 1e-9) / float(STEP)) * STEP)
     while ratio > exponential_below(loss):
         loss += STEP

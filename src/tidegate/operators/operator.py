@@ -64,7 +64,7 @@ class Parameter:
         """The example as a JSON value."""
         if self.is_list:
             return [float(part) for part in self.example.split(",")]
-        return int(self.example) if self.kind == "count" else float(self.example)
+        return int(self.example) if self.kind == "count" else float(Fraction(self.example))
 
     def bounds(self, values: int, step: Fraction) -> tuple[Fraction, Fraction]:
         """Return the smallest and largest value for an attribute of `values` values, `step` apart."""
@@ -81,6 +81,14 @@ EPSILON = Parameter(
     most=Fraction(LARGEST_EPSILON),
     search=(Fraction(LARGEST_EPSILON), Fraction(1, 100)),
     example="2",
+)
+RANDOM = Parameter(
+    "random",
+    "The share of reports that are a uniform draw instead of the answer.",
+    kind="probability",
+    least=Fraction(1, 1000),
+    most=Fraction(999, 1000),
+    example="1/3",
 )
 EACH = Parameter(
     "each",
@@ -103,6 +111,11 @@ class Operator:
     unlimited: ClassVar[bool] = False  # some report rules out some value, whatever the parameters
     most_values: ClassVar[int] = MOST_VALUES
     only_mean: ClassVar[bool] = False  # reports of numbers from which no distribution is reconstructed
+    of_texts: ClassVar[bool] = False  # reports of free texts, from which frequent ones are found
+    has_seed: ClassVar[bool] = False  # a device draws a seed once, and all reports depend on it (`draw_seed`)
+    most_answers: ClassVar[int | None] = (
+        None  # permanent answers that one device can ever have, if not one for each value
+    )
     values: int
     report_size: int
 
@@ -140,6 +153,18 @@ class Operator:
     def sample(self, value: int, source: Bytes) -> Report:
         """Draw a randomized report of a value."""
         raise NotImplementedError
+
+    def draw_seed(self, source: Bytes) -> int:
+        """Draw the seed of a device, if the operator has one. Seeds are public: reports contain them."""
+        raise Unsupported(f"{self.name} has no seed.")
+
+    def memory_code(self, value: int, seed: int) -> int:
+        """Return what the permanent answer of a device with this seed belongs to: the value, or its cell."""
+        return value
+
+    def sample_permanent(self, memory_code: int, source: Bytes) -> Report:
+        """Draw the permanent answer for a `memory_code`."""
+        return self.sample(memory_code, source)
 
     def repeated(self, report: Report, source: Bytes) -> Report:
         """Return a fresh report of a memoised one: the same unless the operator has a second layer."""

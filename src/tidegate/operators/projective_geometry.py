@@ -63,17 +63,13 @@ class ProjectiveGeometry(Pure):
 
     def vector(self, point: int) -> list[int]:
         """Return the canonical vector of a code."""
-        size, start = 1, 0  # q**j and (q**j - 1) / (q - 1)
-        while start + size <= point:
-            start, size = start + size, size * self.prime
-        return _digits(size + point - start, self.prime, self.dimension)
+        return vector_of(point, self.prime, self.dimension)
 
     def point(self, vector: list[int]) -> int:
         """Return the code of the point of any nonzero vector."""
-        lead = next(coordinate for coordinate in vector if coordinate)
-        inverse, number, size, start = pow(lead, -1, self.prime), 0, 1, 0
-        for coordinate in vector:
-            number = number * self.prime + coordinate * inverse % self.prime
+        number, size, start = 0, 1, 0
+        for coordinate in canonical(vector, self.prime):
+            number = number * self.prime + coordinate
         while 2 * size <= number and size * self.prime <= number:
             start, size = start + size, size * self.prime
         return start + number - size
@@ -91,7 +87,7 @@ class ProjectiveGeometry(Pure):
         if not coin(self.keep, source):
             return below(self.report_size, source)
         number = 1 + below(self.prime ** (self.dimension - 1) - 1, source)
-        free, own = _digits(number, self.prime, self.dimension - 1), self.vector(value)
+        free, own = digits_of(number, self.prime, self.dimension - 1), self.vector(value)
         lead = own.index(1)  # all coordinates before it are 0
         dot = sum(a * b for a, b in zip(free[lead:], own[lead + 1 :], strict=True))
         return self.point([*free[:lead], -dot % self.prime, *free[lead:]])
@@ -125,7 +121,7 @@ class ProjectiveGeometry(Pure):
         levels, size, rest = 0, 1, self.values
         while rest >= size and levels < self.dimension:
             rest, size, levels = rest - size, size * self.prime, levels + 1
-        digits = _digits(rest, self.prime, self.dimension)
+        digits = digits_of(rest, self.prime, self.dimension)
         prefix = list(digits)
         if levels < self.dimension:
             prefix[-1 - levels] = 1
@@ -246,7 +242,21 @@ def _primes() -> tuple[int, ...]:
     return tuple(n for n in range(2, most + 1) if all(n % d for d in range(2, int(n**0.5) + 1)))
 
 
-def _digits(number: int, base: int, count: int) -> list[int]:
+def vector_of(point: int, prime: int, dimension: int) -> list[int]:
+    """Return the canonical vector of a code."""
+    size, start = 1, 0  # q**j and (q**j - 1) / (q - 1)
+    while start + size <= point:
+        start, size = start + size, size * prime
+    return digits_of(size + point - start, prime, dimension)
+
+
+def canonical(vector: list[int], prime: int) -> list[int]:
+    """Return the multiple of a nonzero vector whose first nonzero coordinate is 1."""
+    inverse = pow(next(coordinate for coordinate in vector if coordinate), -1, prime)
+    return [coordinate * inverse % prime for coordinate in vector]
+
+
+def digits_of(number: int, base: int, count: int) -> list[int]:
     """Return the last `count` digits of a number, the most significant first."""
     digits = []
     for _ in range(count):

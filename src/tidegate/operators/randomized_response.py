@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import Unsupported
 from tidegate.operators.exact_draws import ONE, WHOLE, Bytes, below, coin, exp_below
-from tidegate.operators.operator import EACH, EPSILON, Pure, Report, code
+from tidegate.operators.operator import EACH, EPSILON, RANDOM, Pure, Report, code
 
 if TYPE_CHECKING:
     from tidegate.arrays import Floats
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 class RandomizedResponse(Pure):
     """The true category with probability keep / 2**48, every other one equally often.
+
+    `random` instead of epsilon is the share b of reports that are a uniform draw from all k categories, so that
+    e**epsilon is exactly 1 + k (1 - b) / b.
 
     Guarantee:
         Local loss at most epsilon, in integer arithmetic: keep is rounded down. With `each`, the memoised answer
@@ -25,11 +29,18 @@ class RandomizedResponse(Pure):
     """
 
     name = "randomized-response"
-    parameters = (EPSILON, EACH)
+    parameters = (EPSILON, RANDOM, EACH)
 
-    def __init__(self, values: int, *, epsilon: Fraction, each: Fraction | None = None) -> None:
+    def __init__(
+        self,
+        values: int,
+        *,
+        epsilon: Fraction | None = None,
+        random: Fraction | None = None,
+        each: Fraction | None = None,
+    ) -> None:
         self.values = self.report_size = values
-        self.keep = _keep(values, epsilon)
+        self.keep = int(WHOLE * (1 - random + random / values)) if random is not None else _keep(values, epsilon)
         self.again = WHOLE if each is None else self._second(Fraction(_keep(values, each), WHOLE))
         first, second = Fraction(self.keep, WHOLE), Fraction(self.again, WHOLE)
         self.p = first * second + (1 - first) * (1 - second) / (values - 1)
@@ -78,6 +89,8 @@ class RandomizedResponse(Pure):
         return {"draw": "response", "values": self.values, "keep": self.keep, "again": self.again}
 
 
-def _keep(values: int, epsilon: Fraction) -> int:
+def _keep(values: int, epsilon: Fraction | None) -> int:
+    if epsilon is None:
+        raise Unsupported("Randomized response needs `epsilon` or `random`.")
     power = Fraction(exp_below(epsilon), ONE)
     return int(WHOLE * power / (power + values - 1))

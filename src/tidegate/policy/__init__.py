@@ -9,6 +9,7 @@ toml.py         policy <-> file                          changes.py     changes 
 collection.py   questions randomized on the device       synthesis.py   cells of columns for synthetic tables
 tables.py       linked tables and their relations        row_source.py  the rows of a query on linked tables
 references.py   content of public reference tables       orders.py      columns computed from others in synthetic tables
+poll.py         wording and access of a poll             poll_section.py  [poll.NAME] <-> collection
 """
 
 from tidegate.policy.attributes import Attribute, Decimal, Grid, Integer, Items, Key, Numeric
@@ -19,6 +20,7 @@ from tidegate.policy.concealment import Concealment, Profile
 from tidegate.policy.hiding import Hiding
 from tidegate.policy.orders import Gap, Linked, Order
 from tidegate.policy.policy import Dataset, EachPerson, EachRow, Policy, Unit
+from tidegate.policy.poll import Poll, Wording
 from tidegate.policy.promises import Identification, Loss
 from tidegate.policy.row_source import RowSource, row_source, rows_for
 from tidegate.policy.synthesis import Follows, Shape, Shapes
@@ -51,6 +53,7 @@ __all__ = [
     "Numeric",
     "Order",
     "Policy",
+    "Poll",
     "Profile",
     "Question",
     "RowSource",
@@ -60,6 +63,7 @@ __all__ = [
     "Time",
     "Timestamp",
     "Unit",
+    "Wording",
     "parse_policy",
     "read_policy",
     "row_source",

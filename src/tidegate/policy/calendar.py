@@ -135,9 +135,9 @@ class Date(Moment):
         return dt.date.fromordinal(min(max(ordinal, 1), dt.date.max.toordinal()))
 
     def end(self, index: int) -> dt.date:
-        """Return the last day of a grid cell."""
+        """Return the last day of a grid cell; the nearest possible one beyond the years 1 to 9999."""
         following = self.start(index + 1)
-        return following if following == dt.date.max else following - dt.timedelta(1)
+        return following if following in (dt.date.min, dt.date.max) else following - dt.timedelta(1)
 
     @cached_property
     def origin(self) -> int:

@@ -207,6 +207,8 @@ def _collections(old: Policy, new: Policy) -> list[str]:
 
 
 def _changed_without_version(before: Collection, after: Collection | None) -> bool:
+    if before.poll is not None and before.poll.invited and not before.poll.invitation_key:
+        return False  # it was never opened: that needs a key
     return after is not None and after.fingerprint != before.fingerprint and after.version <= before.version
 
 

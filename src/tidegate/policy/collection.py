@@ -6,9 +6,11 @@ client needs nothing else: it gets `public_dict`, checks the fingerprint, and ra
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -19,24 +21,31 @@ from tidegate.operators import (
     BASKET_OPERATORS,
     CHOICE_OPERATORS,
     OPERATORS,
+    TEXT_OPERATORS,
     VALUE_OPERATORS,
     BasketOperator,
     ChoiceOperator,
     Operator,
     Parameter,
+    Prefix,
+    Pure,
 )
+from tidegate.operators.basket_loss import basket_loss, rounded_loss
 from tidegate.operators.basket_plans import BasketPlan, SetOperator, check_plans, cuts, largest_basket, read_plans
 from tidegate.operators.operator import EACH
 from tidegate.policy.attributes import Attribute, Items, Key, Numeric
 from tidegate.policy.batches import DEFAULT, BatchRule
 from tidegate.policy.calendar import Moment
-from tidegate.policy.categories import Category
+from tidegate.policy.categories import Category, Text
 from tidegate.policy.fingerprint import fingerprint_of, texts
+from tidegate.policy.poll import Poll
 
 Repeats = Literal["memoised", "once", "two-layers"]
 REPEATS = ("memoised", "once", "two-layers")
 SET_OPERATORS: dict[str, type[BasketOperator | ChoiceOperator]] = {**BASKET_OPERATORS, **CHOICE_OPERATORS}
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+MOST_ERROR = 0.1  # the largest expected error of a poll that is opened without `accept_error`
+USUAL_SHARE = 0.3  # of an option of a set
 HOLDER = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,120}")
 
 
@@ -64,6 +73,8 @@ class Question:
         object.__setattr__(self, "plans", read_plans(plans))
         if operator in SET_OPERATORS or isinstance(universe, Items):
             return self._check_set()
+        if operator in TEXT_OPERATORS:
+            return self._check_text()
         self._check_operator()
         self._check_parameters()
         return None
@@ -89,6 +100,16 @@ class Question:
         self._check_values()
         check_plans(self.plans, self.parameters, items=self.size)
 
+    def _check_text(self) -> None:
+        if not isinstance(self.universe, Text) or self.plans:
+            raise PolicyUnreadable(
+                f'{self.operator} needs text without a list of values, and "{self.attribute}" is not.'
+                if not self.plans
+                else f"{self.operator} does not accept plans.",
+                f'Declare {self.attribute} = {{ kind = "text" }}, or choose another operator.',
+            )
+        self._check_parameters()
+
     def _check_operator(self) -> None:
         if self.operator not in VALUE_OPERATORS:
             raise PolicyUnreadable(
@@ -96,7 +117,11 @@ class Question:
             )
         if not isinstance(self.universe, Numeric | Category):
             reason = "is a key: it names the person and is" if isinstance(self.universe, Key) else "is text, which is"
-            raise PolicyUnreadable(f'"{self.attribute}" {reason} never collected.', "Choose another attribute.")
+            only = "" if isinstance(self.universe, Key) else f" by {self.operator}"
+            other = "" if isinstance(self.universe, Key) else f", or operator = {' or '.join(TEXT_OPERATORS)}"
+            raise PolicyUnreadable(
+                f'"{self.attribute}" {reason} never collected{only}.', f"Choose another attribute{other}."
+            )
         if VALUE_OPERATORS[self.operator].ordered and not isinstance(self.universe, Numeric):
             free = [name for name, known in VALUE_OPERATORS.items() if not known.ordered]
             raise PolicyUnreadable(
@@ -125,7 +150,7 @@ class Question:
         return f"Use {' or '.join(fitting)}." if fitting else "List fewer values."
 
     def _check_parameters(self) -> None:
-        known = VALUE_OPERATORS[self.operator].parameters
+        known = OPERATORS[self.operator].parameters
         main = [parameter.name for parameter in known if not parameter.optional]
         besides = [parameter.name for parameter in known if parameter.optional]
         strange = [name for name in self.parameters if name not in (*main, *besides)]
@@ -150,7 +175,9 @@ class Question:
         whole = parameter.kind != "count" or value.denominator == 1
         if not least <= value <= most or not whole:
             if parameter.kind == "probability":
-                raise PolicyUnreadable(f"{name} must be a probability from 0 to 1; it is {say(value)}.")
+                raise PolicyUnreadable(
+                    f"{name} must be a probability from {say(least)} to {say(most)}; it is {say(value)}."
+                )
             if parameter.kind == "count":
                 raise PolicyUnreadable(
                     f"{name} must be a whole number from {int(least)} to {int(most):,}; it is {say(value)}."
@@ -159,6 +186,8 @@ class Question:
                 f"{name} must be from {say(least)} to {say(most)}; it is {say(value)}.",
                 "Outside these bounds, a report hides nothing or contains no information.",
             )
+        if parameter.below and parameter.below not in self.parameters:
+            raise PolicyUnreadable(f"{parameter.name} needs {parameter.below}, which must be larger.")
         if parameter.below and value >= (larger := self.parameters[parameter.below]):
             raise PolicyUnreadable(
                 f"{parameter.name} ({say(value)}) must be below {parameter.below} ({say(larger)}).",
@@ -181,6 +210,20 @@ class Question:
         """The distance of neighboring values: the grid's width; 1 where they are bins or categories."""
         numeric = isinstance(self.universe, Numeric) and not self.universe.cuts
         return self.universe.width if numeric and isinstance(self.universe, Numeric) else Fraction(1)
+
+    @cached_property
+    def loss(self) -> Fraction | None:
+        """The largest loss of all reports of one true value together; None if it is unlimited."""
+        if self.operator in BASKET_OPERATORS:
+            return basket_loss(set_operator(self))
+        return self.stated_loss
+
+    @property
+    def stated_loss(self) -> Fraction | None:
+        """The loss that the parameters state: epsilon, or that of a share of random reports. None if they state none."""
+        if (random := self.parameters.get("random")) is not None:
+            return rounded_loss(1 + self.size * (1 - random) / random)
+        return self.parameters.get("epsilon")
 
     def __str__(self) -> str:
         plans = [f"plans for {', '.join(str(plan.size) for plan in self.plans)} items"] if self.plans else []
@@ -209,7 +252,35 @@ def size_of(universe: Attribute) -> int:
         return len(universe.bin_starts()) if universe.cuts else universe.size
     if isinstance(universe, Items):
         return len(universe.vocabulary)
+    if isinstance(universe, Text):
+        return max(known.most_values for known in TEXT_OPERATORS.values())
     return universe.size + (getattr(universe, "missing", "") == "value")
+
+
+def largest_sum(
+    losses: Mapping[str, Fraction | None], units: Iterable[Iterable[str]], ask: int | None
+) -> Fraction | None:
+    """Return the largest sum of losses over `ask` of the units, or over all; None if one loss is unlimited."""
+    if any(loss is None for loss in losses.values()):
+        return None
+    sums = sorted((sum(losses[name] or Fraction(0) for name in unit) for unit in units), reverse=True)
+    return Fraction(sum(sums[:ask]))
+
+
+def expected_variance(question: Question) -> float | None:
+    """Return N times the expected variance of a share of N people, or of a mean as a part of the range; None if unknown.
+
+    Shares are those of a uniform distribution, 0.3 for options of a set, and small for texts.
+    """
+    operator = operator_for(question)
+    if isinstance(operator, ChoiceOperator):
+        return operator.share_variance(USUAL_SHARE)
+    if isinstance(operator, Pure):
+        share = 1 / question.size
+        return operator.variance(share) + share * (1 - share)
+    if operator.ordered and not operator.unlimited:
+        return operator.variance() / (question.size - 1) ** 2 + 1 / 12
+    return operator.rare_variance() if isinstance(operator, Prefix) else None
 
 
 def operator_for(question: Question) -> Operator:
@@ -239,6 +310,11 @@ class Collection:
             it. Part of the fingerprint if it is set (otherwise see `accounting.respondent.RespondentLoss.default_lifetime`).
         batch: When received reports are counted, and how many together (policy/batches.py). Part of the fingerprint if it is
             set.
+        ask: The number of units that each person answers, drawn by the device before anything is shown; all if None. A unit
+            is a question, or several that are drawn together.
+        together: Groups of questions that are one unit.
+        poll: Wording, access and closing time, if the collection is a poll. Part of the fingerprint.
+        rounds: How often each person is asked, with repeats = "two-layers". Part of the fingerprint if it is set.
     """
 
     name: str
@@ -250,9 +326,14 @@ class Collection:
     holder: str = ""
     lifetime: Fraction | None = None
     batch: BatchRule | None = None
+    ask: int | None = None
+    together: tuple[tuple[str, ...], ...] = ()
+    poll: Poll | None = None
+    rounds: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", dict(self.questions))
+        object.__setattr__(self, "together", tuple(tuple(names) for names in self.together))
         for word in (self.name, *self.questions):
             if not NAME.fullmatch(word):
                 raise PolicyUnreadable(
@@ -268,7 +349,51 @@ class Collection:
                 f"`version` and `clients` of [collection.{self.name}] must be whole numbers of at least 1."
             )
         self._check_layers()
+        self._check_units()
         self._check_holder()
+        if self.poll is not None and self.poll.questions.keys() != self.questions.keys():
+            raise PolicyUnreadable(f'The wording of the poll "{self.name}" is not that of its questions.')
+
+    def _check_units(self) -> None:
+        grouped = [name for names in self.together for name in names]
+        wrong = len(set(grouped)) != len(grouped) or not set(grouped) <= set(self.questions)
+        if wrong or any(len(names) < 2 for names in self.together):
+            raise PolicyUnreadable(
+                f'`together` of "{self.name}" must be groups of at least two questions, each question in one group at most.',
+                'Write together = [["age", "vote"]].',
+            )
+        if self.together and self.ask is None:
+            raise PolicyUnreadable(
+                f'`together` of "{self.name}" has no effect without `ask`.', "Add ask = 1, or remove it."
+            )
+        if self.ask is not None and not 1 <= self.ask < len(self.units):
+            raise PolicyUnreadable(
+                f'`ask` of "{self.name}" must be a number from 1 to {len(self.units) - 1}, below the number of questions.',
+                'Leave it out to ask all questions ("all" in a poll).',
+            )
+
+    @cached_property
+    def units(self) -> tuple[tuple[str, ...], ...]:
+        """What is drawn for a person: single questions, and groups of `together`, in the order of the questions."""
+        groups = {name: names for names in self.together for name in names}
+        ordered = sorted((groups.get(name, (name,)) for name in self.questions), key=self._first_position)
+        return tuple(dict.fromkeys(ordered))
+
+    def _first_position(self, names: tuple[str, ...]) -> int:
+        order = list(self.questions)
+        return min(order.index(name) for name in names)
+
+    def answers_units(self, names: Iterable[str]) -> bool:
+        """Return whether a device can have drawn exactly these questions."""
+        answered = frozenset(names)
+        if self.ask is None:
+            return answered == self.questions.keys()
+        whole_units = [unit for unit in self.units if answered.issuperset(unit)]
+        return len(whole_units) == self.ask and sum(map(len, whole_units)) == len(answered)
+
+    def most(self, losses: Mapping[str, Fraction | None]) -> Fraction | None:
+        """Return the largest sum of the losses of questions that one person answers; None if it is unlimited."""
+        return largest_sum(losses, self.units, self.ask)
 
     def _check_holder(self) -> None:
         if self.holder and not HOLDER.fullmatch(self.holder):
@@ -280,13 +405,43 @@ class Collection:
             return
         object.__setattr__(self, "lifetime", exact(self.lifetime))
         unlimited = [name for name, question in self.questions.items() if OPERATORS[question.operator].unlimited]
-        least = sum(question.parameters.get("epsilon", Fraction(0)) for question in self.questions.values())
-        if unlimited or self.lifetime <= 0 or self.lifetime < least:
-            needs = f'"{unlimited[0]}" has unlimited loss' if unlimited else f"one report needs {say(least)}"
+        least = self.most({name: question.stated_loss or Fraction(0) for name, question in self.questions.items()})
+        if unlimited or self.lifetime <= 0 or least is None or self.lifetime < least:
+            needs = f'"{unlimited[0]}" has unlimited loss' if unlimited else f"one report needs {say(least or 0)}"
             raise PolicyUnreadable(
                 f"The lifetime of [collection.{self.name}] is epsilon {say(self.lifetime)}, but {needs}.",
                 "Raise the lifetime, or lower the epsilon of the questions.",
             )
+
+    def refuse_new(self, now: datetime, *, needs_key: bool = True) -> None:
+        """Refuse to open a version that cuts baskets, or a poll that has passed, has no key, or says too little."""
+        self.refuse_cuts()
+        if self.poll is None:
+            return
+        self.poll.refuse_past(now, needs_key=needs_key)
+        errors = {} if self.poll.accept_error else self.expected_errors()
+        worst = max(errors, key=errors.__getitem__, default="")
+        if worst and errors[worst] > MOST_ERROR:
+            raise PolicyUnreadable(
+                f'With {self.clients:,} people, the expected error of "{worst}" is {say(100 * errors[worst], 2)} percentage '
+                f"points, above {say(100 * MOST_ERROR)}.",
+                "Raise its epsilon, ask fewer questions or more people, or write accept_error = true.",
+            )
+
+    def expected_errors(self, clients: int | None = None) -> dict[str, float]:
+        """Return the standard error of each question: of a share, or of a mean as a part of the range.
+
+        `clients` is the number of respondents; without it, and if the collection states none, the result is empty.
+        """
+        number = clients or self.clients
+        if not number:
+            return {}
+        share = 1 if self.ask is None else self.ask / len(self.units)
+        errors = {}
+        for name, question in self.questions.items():
+            if (variance := expected_variance(question)) is not None:
+                errors[name] = math.sqrt(variance / (share * number))
+        return errors
 
     def refuse_cuts(self) -> None:
         """Refuse a new version with a question that cuts baskets; one that is in a ledger stays readable."""
@@ -301,6 +456,11 @@ class Collection:
 
     def _check_layers(self) -> None:
         twice = self.repeats == "two-layers"
+        if self.rounds is not None and (self.rounds < 1 or not twice):
+            raise PolicyUnreadable(
+                f'`rounds` of "{self.name}" must be a number of at least 1, with repeats = "two-layers".',
+                "Remove it, or add `each` to every question.",
+            )
         for name, question in self.questions.items():
             if twice != ("each" in question.parameters):
                 raise PolicyUnreadable(
@@ -317,7 +477,7 @@ class Collection:
         return f"{', '.join(map(str, self.questions.values()))}; repeats {self.repeats}; version {self.version}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The collection as its section of the policy file."""
+        """The collection as its section of the policy file; see `policy.poll_section.poll_dict` for a poll."""
         questions = {name: question.to_dict() for name, question in self.questions.items()}
         rest: dict[str, Any] = {"repeats": self.repeats, "version": self.version}
         if self.closed:
@@ -331,7 +491,13 @@ class Collection:
         stated: dict[str, Any] = {"holder": self.holder} if self.holder else {}
         if self.lifetime is not None:
             stated["lifetime"] = plain(self.lifetime)
-        return {**stated, "batch": self.batch.to_value()} if self.batch is not None else stated
+        if self.batch is not None:
+            stated["batch"] = self.batch.to_value()
+        if self.ask is not None:
+            stated["ask"] = self.ask
+        if self.rounds is not None:
+            stated["rounds"] = self.rounds
+        return {**stated, "together": [list(names) for names in self.together]} if self.together else stated
 
     def public_dict(self) -> dict[str, Any]:
         """Everything that a client needs, in plain values; `policy.toml.collection_from_dict` reads it back."""
@@ -340,7 +506,8 @@ class Collection:
     def _promised(self) -> dict[str, Any]:
         questions = {name: question.public_dict() for name, question in self.questions.items()}
         promised = {"collection": self.name, "version": self.version, "repeats": self.repeats, "questions": questions}
-        return {**promised, **texts(self._limits())}
+        promised |= texts(self._limits())
+        return promised if self.poll is None else {**promised, "poll": self.poll.public_dict()}
 
     @cached_property
     def fingerprint(self) -> str:

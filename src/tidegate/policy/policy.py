@@ -19,6 +19,7 @@ from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
 from tidegate.policy.hiding import Hiding, JointHiding, check_hidings, join_hidings
+from tidegate.policy.poll_section import poll_dict
 from tidegate.policy.promises import FINEST_DEFAULT, Identification, Loss
 from tidegate.policy.row_source import ReferenceColumn, RowSource, flat_policy, reference_codes
 from tidegate.policy.synthesis import Shapes
@@ -137,7 +138,7 @@ class Policy(Rows):
         object.__setattr__(self, "concealments", dict(self.concealments))
         object.__setattr__(self, "hidings", dict(self.hidings))
         object.__setattr__(self, "collections", dict(self.collections))
-        if not self.attributes:
+        if not self.attributes and (self.dataset.source or not self.is_for_polls):
             raise PolicyUnreadable("A policy requires at least one attribute.", "Add the section [attributes].")
         self._check_unit()
         self._check_identification()
@@ -325,12 +326,24 @@ class Policy(Rows):
         return math.prod(self.attribute(column).cells for column in columns)
 
     def _check_collection(self, name: str, collection: Collection) -> None:
-        strange = [q.attribute for q in collection.questions.values() if self.attribute(q.attribute) != q.universe]
+        questions = collection.questions.values() if collection.poll is None else ()  # a poll has its own attributes
+        strange = [q.attribute for q in questions if self.attribute(q.attribute) != q.universe]
         if name != collection.name or strange:
             raise PolicyUnreadable(
                 f"[collection.{name}] does not fit this policy.",
                 f'Its name is "{collection.name}"; attributes with another description here: {", ".join(strange) or "none"}.',
             )
+
+    @property
+    def polls(self) -> dict[str, Collection]:
+        """The collections that are polls."""
+        return {name: collection for name, collection in self.collections.items() if collection.poll is not None}
+
+    @property
+    def is_for_polls(self) -> bool:
+        """Whether the policy describes no table and promises nothing about one: it can have polls only."""
+        promises = (self.identification, self.loss, self.concealments, self.hidings, self.tables)
+        return not self.attributes and not any(promises)
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a column, or raise an error that suggests the nearest name."""
@@ -393,7 +406,8 @@ class Policy(Rows):
                 name: {column: of.to_dict() for column, of in table.attributes.items()}
                 for name, table in self.tables.items()
             }
-        collections = {name: collection.to_dict() for name, collection in self.collections.items()}
+        collections = {name: of.to_dict() for name, of in self.collections.items() if of.poll is None}
+        polls = {name: poll_dict(of) for name, of in self.polls.items()}
         return {
             "version": self.version,
             "dataset": dataset,
@@ -401,6 +415,7 @@ class Policy(Rows):
             "attributes": attributes,
             **({"promise": promises} if promises else {}),
             **({"collection": collections} if collections else {}),
+            **({"poll": polls} if polls else {}),
             **({"synthesis": self.synthesis.to_dict()} if self.synthesis else {}),
         }
 

@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tidegate.policy.concealment import CHOICES, DEFAULT_TESTS, Concealment, Pro
 from tidegate.policy.hiding import ANSWERS, AT_MOST, MARGIN, SMALLEST, Hiding
 from tidegate.policy.kinds import read_attribute
 from tidegate.policy.policy import VERSIONS, Dataset, EachPerson, EachRow, Policy, Unit
+from tidegate.policy.poll_section import poll_dict, public_poll, read_poll
 from tidegate.policy.promises import GUARANTEES, Identification, Loss
 from tidegate.policy.section import OPEN, Section, list_of, number, one_of, text, whole, yes_or_no
 from tidegate.policy.synthesis import Follows, read_shapes
@@ -42,13 +44,13 @@ def read_policy(path: str | Path) -> Policy:
         raise PolicyUnreadable(
             f'Cannot read the policy "{path}": {problem}.', "Run `tidegate init DATA.csv` to write a first policy."
         )
-    return parse_policy(content, folder=Path(path).parent)
+    return parse_policy(content, folder=Path(path).parent, name=Path(path).stem)
 
 
-def parse_policy(content: str, *, folder: Path = Path()) -> Policy:
+def parse_policy(content: str, *, folder: Path = Path(), name: str = "polls") -> Policy:
     """Return the policy in a TOML text. Open decisions (``"?"``) are reported together.
 
-    Public lists of values (`values_from`) and reference tables are read from `folder`.
+    A text that has only polls needs no [dataset]: the data set is then called `name`. Public lists of values (`values_from`) and reference tables are read from `folder`.
     """
     problem = ""
     try:
@@ -58,6 +60,8 @@ def parse_policy(content: str, *, folder: Path = Path()) -> Policy:
     if problem:
         raise PolicyUnreadable(f"The policy is not valid TOML: {problem}.")
     undecided: list[str] = []
+    if "poll" in parsed:
+        parsed.setdefault("dataset", {"name": account_name(name)})
     parts = _read(Section(parsed, "", undecided, folder), folder)
     if undecided:
         count = len(undecided)
@@ -83,8 +87,10 @@ def _read(file: Section, folder: Path | None = None) -> Any:
             f"The policy has version {version}, and this Tidegate reads versions 1 to {VERSIONS[-1]}.",
             "Install the version of Tidegate that wrote it.",
         )
-    dataset = _dataset(file.section("dataset"))
-    section = file.section("attributes")
+    only_polls = "attributes" not in file.names() and "tables" not in file.names() and "promise" not in file.names()
+    only_polls = only_polls and not file.content.get("dataset", {}).get("source")
+    dataset = _dataset(file.section("dataset"), unit="row" if only_polls else "")
+    section = file.section("attributes", {}) if only_polls else file.section("attributes")
     tables = _tables(file, section, folder) if "tables" in file.names() else None
     attributes = {name: read_attribute(section.section(name)) for name in section.names()}
     promise = file.section("promise", {})
@@ -97,6 +103,8 @@ def _read(file: Section, folder: Path | None = None) -> Any:
     promise.done()
     collection = file.section("collection", {})
     collections = {name: _collection(name, collection.section(name)) for name in collection.names()}
+    poll = file.section("poll", {})
+    polls = {name: read_poll(name, poll.section(name)) for name in poll.names()}
     shapes = read_shapes(file.section("synthesis", {}))
     file.done()
 
@@ -106,6 +114,10 @@ def _read(file: Section, folder: Path | None = None) -> Any:
         promised = {name: make() for name, make in concealments.items()}
         hidden = {name: make() for name, make in hidings.items()}
         collected = {name: make(built) for name, make in collections.items()}
+        twice = [name for name in polls if name in collected]
+        if twice:
+            raise PolicyUnreadable(f'"{twice[0]}" is a collection and a poll.', "Rename one of them.")
+        collected |= {name: make() for name, make in polls.items()}
         parts = (identification and identification(), loss and loss(), promised, collected, shapes(built))
         return Policy(dataset(), built, *parts, version, linked, relations, hidings=hidden)
 
@@ -136,12 +148,14 @@ def _tables(file: Section, described: Section, folder: Path | None) -> Any:
 # Each reader reads all its keys (so that open decisions are collected) and returns a function that builds the value.
 
 
-def _dataset(at: Section) -> Any:
+def _dataset(at: Section, *, unit: str) -> Any:
+    if unit:
+        at.content.setdefault("unit", unit)
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
-    rows, edition, unit = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
+    rows, edition, protected = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
     reports = at.take("reports", text, "")
     at.done()
-    return lambda: Dataset(name, source, unit(), rows, ledger, edition, reports)
+    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports)
 
 
 def _unit(at: Section) -> Any:
@@ -252,11 +266,13 @@ def _collection(name: str, at: Section) -> Any:
     closed, clients = at.take("closed", yes_or_no, False), at.take("clients", whole, None)
     holder, lifetime = at.take("holder", text, ""), at.take("lifetime", number, None)
     batch = at.take("batch", read_batch, None)
+    drawn: dict[str, Any] = {"ask": at.take("ask", whole, None), "rounds": at.take("rounds", whole, None)}
+    drawn["together"] = at.take("together", list_of(list_of(text)), ())
     at.done()
 
     def build(attributes: dict[str, Attribute]) -> Collection:
         built = {word: make(attributes) for word, make in questions.items()}
-        return Collection(name, built, repeats, version, closed, clients, holder, lifetime, batch)
+        return Collection(name, built, repeats, version, closed, clients, holder, lifetime, batch, **drawn)
 
     return build
 
@@ -290,7 +306,9 @@ def collection_from_dict(content: dict[str, Any]) -> Collection:
         question = Section(section.content[word], section.where(word), [])
         universes[question.take("attribute", text)] = read_attribute(question.section("universe"))()
         section.content[word] = {key: value for key, value in section.content[word].items() if key != "universe"}
+    poll = public_poll(at.section("poll")) if "poll" in at.names() else None
     collection: Collection = _collection(name, Section({**at.content, "questions": section.content}, "", []))(universes)
+    collection = collection if poll is None else replace(collection, poll=poll)
     if collection.fingerprint != fingerprint:
         raise PolicyUnreadable(
             f'The description of "{name}" does not match its fingerprint, so it was changed in transit.',
@@ -334,10 +352,27 @@ def write_draft(content: dict[str, Any]) -> str:
 
 
 def write_collection(collection: Collection) -> str:
-    """Return a collection as its section of a policy file."""
+    """Return a collection or poll as its section of a policy file."""
+    if collection.poll is not None:
+        return _write_poll(collection)
     section = collection.to_dict()
     questions = [f"questions.{line}" for line in _lines(section.pop("questions"))]
     return "\n".join([f"[collection.{key_text(collection.name)}]", *questions, *_lines(section)]) + "\n"
+
+
+def _write_poll(collection: Collection) -> str:
+    section = poll_dict(collection)
+    questions, closes, at = section.pop("questions"), section.pop("closes"), f"poll.{key_text(collection.name)}"
+    lines = [f"[{at}]", *_lines(section), f"closes = {closes}"]
+    for name, question in questions.items():
+        lines += ["", f"[{at}.questions.{key_text(name)}]", *_lines(question)]
+    return "\n".join(lines) + "\n"
+
+
+def account_name(stem: str) -> str:
+    """Return a name of a data set for a file that names none."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "-", stem).lstrip("0123456789_.-")[:63]
+    return name or "polls"
 
 
 def write_follows(name: str, dependency: Follows) -> str:
@@ -346,14 +381,15 @@ def write_follows(name: str, dependency: Follows) -> str:
 
 
 def _lines(table: dict[str, Any]) -> list[str]:
-    return [f"{key_text(name)} = {_value(value)}" for name, value in table.items()]
+    return [f"{key_text(name)} = {value_text(value)}" for name, value in table.items()]
 
 
 def key_text(name: str) -> str:
-    return name if BARE.fullmatch(name) else _value(name)
+    return name if BARE.fullmatch(name) else value_text(name)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
@@ -361,9 +397,9 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(value_text(item) for item in value)}]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key_text(name)} = {_value(item)}" for name, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key_text(name)} = {value_text(item)}" for name, item in value.items()) + " }"
     return str(value)
 
 

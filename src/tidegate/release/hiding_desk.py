@@ -6,9 +6,8 @@ A chosen record is released at once, any other is withheld permanently. Requests
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.errors import Infeasible, NotWaiting, PolicyLoosened, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
+from tidegate.ledger.group_commit import GroupCommit
 from tidegate.ledger.release_book import RELEASED, WITHHELD, ReleaseBook, StoredRequest, key_hash
 from tidegate.ledger.selection_book import Selected, SelectionBook
 from tidegate.policy import Policy
@@ -47,17 +47,6 @@ from tidegate.release.result import (
 from tidegate.release.selection import Mix, SelectionKey, choose, quotas_of
 from tidegate.release.snapshot import record_digest
 from tidegate.tables import Table
-
-
-@dataclass
-class _Ticket:
-    """A request that waits for its part of a common commit."""
-
-    request: RecordRequest
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    error: BaseException | None = None
-    leads: bool = False
-    turn: threading.Event = field(default_factory=threading.Event)
 
 
 class HidingDesk:
@@ -91,8 +80,7 @@ class HidingDesk:
             self._lower_quotas(joint.promise, joint.promise.mix)
         self._days: dict[int, str] = {}  # on which each selection was opened
         self._secret = self._book.secret()
-        self._lock, self._is_led = threading.Lock(), False
-        self._pending: list[_Ticket] = []
+        self._commits = GroupCommit(self._decide)
 
     @property
     def selections(self) -> list[Selection]:
@@ -132,45 +120,14 @@ class HidingDesk:
         request = RecordRequest.for_keys(keys, secret=self._secret, user=user)
         outcomes = Outcomes()
         for batch in request.batches():
-            outcomes.update(self._submit(batch))
+            outcomes.update(self._commits.submit(batch))
             if progress:
                 progress(len(outcomes), len(request))
         return outcomes
 
-    def _submit(self, request: RecordRequest) -> dict[str, Outcome]:
-        """Decide a request together with those that arrive while the last commit is written."""
-        ticket = _Ticket(request)
-        with self._lock:
-            self._pending.append(ticket)
-            ticket.leads, self._is_led = not self._is_led, True
-        if not ticket.leads:
-            ticket.turn.wait()  # until it is decided, or until it leads
-        if ticket.leads:
-            self._lead()
-        if ticket.error is not None:
-            raise ticket.error
-        return {key: ticket.outcomes[key] for key in request.hashes}
-
-    def _lead(self) -> None:
-        """Decide all pending requests in one commit; then let the next one lead."""
-        with self._lock:
-            tickets, self._pending = self._pending, []
-        try:
-            self._decide(tickets)
-        except BaseException as error:  # every thread raises it
-            for ticket in tickets:
-                ticket.error = error
-        with self._lock:
-            self._is_led = bool(self._pending)
-            if self._pending:
-                self._pending[0].leads = True
-                self._pending[0].turn.set()
-        for ticket in tickets:
-            ticket.turn.set()
-
-    def _decide(self, tickets: list[_Ticket]) -> None:
-        """Check, look up, commit."""
-        keys = {hashed: key for ticket in tickets for key, hashed in ticket.request.hashes.items()}
+    def _decide(self, requests: list[RecordRequest]) -> list[dict[str, Outcome]]:
+        """Check, look up, commit; return the outcomes of each request by key."""
+        keys = {hashed: key for request in requests for key, hashed in request.hashes.items()}
         with self._book.look() as view:
             known = view.find(list(keys))
             selected = self._selections.find(view.connection, list(keys))
@@ -186,15 +143,15 @@ class HidingDesk:
                 decided[hashed] = StoredRequest(0, hashed, "", "", WITHHELD, nonce="")
             elif key in records:
                 decided[hashed] = self._compare(row, records[key])
-        requests = {
-            id(ticket): [hashed for hashed in ticket.request.hashes.values() if hashed in decided] for ticket in tickets
-        }
         if decided:
-            known |= self._commit(tickets, requests, decided)
-        for ticket in tickets:
-            for key, hashed in ticket.request.hashes.items():
-                stored = known.get(hashed)
-                ticket.outcomes[key] = self._outcome(stored, selected.get(hashed)) if stored else refusals[key]
+            known |= self._commit(requests, decided)
+        return [
+            {
+                key: self._outcome(known[hashed], selected.get(hashed)) if hashed in known else refusals[key]
+                for key, hashed in request.hashes.items()
+            }
+            for request in requests
+        ]
 
     def _read(self, keys: list[str]) -> tuple[dict[str, tuple[int, str]], dict[str, Outcome]]:
         """Read the records of some keys: cell and content as it would be released; refusals where there is none."""
@@ -221,27 +178,25 @@ class HidingDesk:
             return StoredRequest(0, row.key, "", "", WITHHELD, nonce="")
         return StoredRequest(0, row.key, f"{cell},{row.epoch}", content, RELEASED, nonce="")
 
-    def _commit(
-        self, tickets: list[_Ticket], requests: Mapping[int, list[str]], decided: Mapping[str, StoredRequest]
-    ) -> dict[str, StoredRequest]:
+    def _commit(self, requests: list[RecordRequest], decided: Mapping[str, StoredRequest]) -> dict[str, StoredRequest]:
         """Write one entry per request, all in one transaction; return the decided requests."""
         with self._book.turn() as turn:
             known = turn.find(list(decided))  # others may have requested meanwhile
             number, position = turn.last()[0], turn.last_place()
-            for ticket in tickets:
+            for request in requests:
                 new: list[StoredRequest] = []
-                for hashed in requests[id(ticket)]:
-                    if hashed in known:
+                for hashed in request.hashes.values():
+                    if hashed in known or hashed not in decided:
                         continue
                     number += 1
-                    request = replace(decided[hashed], number=number)
-                    if request.state == RELEASED:
+                    stored = replace(decided[hashed], number=number)
+                    if stored.state == RELEASED:
                         position += 1
-                        request = replace(request, place=position)
-                    known[hashed] = request
-                    new.append(request)
+                        stored = replace(stored, place=position)
+                    known[hashed] = stored
+                    new.append(stored)
                 if new:
-                    turn.decide(new, [], user=ticket.request.user)
+                    turn.decide(new, [], user=request.user)
         return known
 
     def status(self, key: str | int) -> Outcome:

@@ -19,7 +19,7 @@ from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
-from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
 from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import Schedule
 from tidegate.service.datasets import ServedDatasets
@@ -35,6 +35,7 @@ from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
 from tidegate.service.pages import overview
 from tidegate.service.pages import policies as policies_page
+from tidegate.service.pages import polls as polls_page
 from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
 from tidegate.service.pages import syntheses as syntheses_page
@@ -46,9 +47,12 @@ from tidegate.service.routes import (
     drafts,
     health,
     home,
+    invitations,
     ledger,
     notebook,
     policies,
+    poll_drafts,
+    polls,
     releases,
     risk,
     selections,
@@ -66,7 +70,10 @@ PARTS = (
     releases,
     selections,
     collections,
+    invitations,
     collection_drafts,
+    polls,
+    poll_drafts,
     syntheses,
     ledger,
     risk,
@@ -80,6 +87,7 @@ PAGES = (
     risk_page,
     releases_page,
     collections_page,
+    polls_page,
     answers_page,
     ledger_page,
     access_page,
@@ -137,6 +145,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
+    app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
         app.include_router(part.routes)

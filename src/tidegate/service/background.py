@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from tidegate.ledger import arrivals
+from tidegate.ledger import arrivals, queries
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import source_location
 from tidegate.service.logs import log_event
@@ -62,11 +62,15 @@ PAUSE = 15.0  # seconds between two checks of the clock
 
 
 class Schedule:
-    """Checks each slot once: a slot with too few reports is skipped, even if more reports arrive later."""
+    """Checks each slot once: a slot with too few reports is skipped, even if more reports arrive later.
+
+    A poll is closed when its time has come, whether reports wait or not.
+    """
 
     def __init__(self, datasets: ServedDatasets, metrics: Metrics) -> None:
         self._datasets, self._metrics = datasets, metrics
         self._checked: dict[tuple[str, str], datetime] = {}
+        self._closed: set[tuple[str, str, int]] = set()  # data set, poll, version
         self._has_traces = False
         self._background = BackgroundTask(
             "schedule", lambda: self.check(datetime.now(UTC)), pause=PAUSE, failure="flush-failed"
@@ -88,8 +92,34 @@ class Schedule:
             dataset, collection, _ = name.split("/")
             if dataset in self._datasets and collection in self._datasets[dataset].policy.collections:
                 self._count(dataset, collection, now)
+        for dataset, collection in self._polls_over(now):
+            self._close(dataset, collection, now)
         if self._has_traces:
             self._has_traces = not store.forget_deleted()
+
+    def _polls_over(self, now: datetime) -> list[tuple[str, str]]:
+        """Return the polls whose time has come since the last check, if they were opened at all."""
+        over = [
+            (dataset, name, poll.version)
+            for dataset in self._datasets
+            for name, poll in self._datasets[dataset].policy.polls.items()
+            if poll.poll is not None and now >= poll.poll.closes and (dataset, name, poll.version) not in self._closed
+        ]
+        if not over:
+            return []
+        with self._datasets.ledger.store.reading() as connection:
+            opened = {of[:2]: queries.collection(connection, f"{of[0]}/{of[1]}") for of in over}
+        versions = {of: entry.content()["description"]["version"] for of, entry in opened.items() if entry}
+        return [(dataset, name) for dataset, name, version in over if versions.get((dataset, name)) == version]
+
+    def _close(self, dataset: str, collection: str, now: datetime) -> None:
+        survey = self._datasets[dataset].survey(collection)
+        if not survey.closed:
+            counted = survey.flush_if_due(now=now)
+            self._has_traces = True
+            self._metrics.reports(taken=counted)
+            log_event("closed", dataset=dataset, collection=collection, reports=counted)
+        self._closed.add((dataset, collection, survey.collection.version))
 
     def _count(self, dataset: str, collection: str, now: datetime) -> None:
         survey = self._datasets[dataset].survey(collection)  # this counts the waiting reports of an earlier version

@@ -61,11 +61,7 @@ class PolicyFile:
         problem = ""
         try:
             with alone(path.with_name(f".{path.name}.lock")):
-                text = path.read_bytes().decode("utf-8")
-                if parse_policy(text, folder=path.parent) != to:
-                    raise StalePolicy("The policy file was changed in the meantime.", "Check the file and try again.")
-                extended = _with_section(text, write_collection(collection))
-                policy = _parse_extended(extended, collection, to, path.parent)
+                extended, policy = self._extend(collection, to)
                 _replace(path, extended, lambda: agree(policy))
                 return policy
         except (OSError, UnicodeDecodeError) as error:
@@ -85,27 +81,38 @@ class PolicyFile:
         problem = ""
         try:
             with alone(path.with_name(f".{path.name}.lock")):
-                if parse_policy(path.read_bytes().decode("utf-8"), folder=path.parent) != to:
+                if self._parse(path.read_bytes().decode("utf-8")) != to:
                     raise StalePolicy("The policy file was changed in the meantime.", "Reload the page and try again.")
-                policy = parse_policy(text, folder=path.parent)
+                policy = self._parse(text)
                 _replace(path, text, lambda: agree(policy))
                 return policy
         except (OSError, UnicodeDecodeError) as error:
             problem = getattr(error, "strerror", None) or type(error).__name__
         raise Unsupported(f"The service cannot write the policy file: {problem}.", "Change the file by hand.")
 
+    def refuse(self, collection: Collection, *, to: Policy) -> None:
+        """Refuse a new collection that could not be appended to the file as it is now. Nothing is written."""
+        with suppress(OSError, UnicodeDecodeError):  # `add` reports these
+            self._extend(collection, to)
+
+    def _extend(self, collection: Collection, to: Policy) -> tuple[str, Policy]:
+        """Return the text of the file with a new collection, and the resulting policy."""
+        text = self.path.read_bytes().decode("utf-8")
+        if self._parse(text) != to:
+            raise StalePolicy("The policy file was changed in the meantime.", "Check the file and try again.")
+        extended = _with_section(text, write_collection(collection))
+        policy = replace(to, collections={**to.collections, collection.name: collection})
+        with suppress(PolicyUnreadable):  # for example, a file with all collections in one line
+            if self._parse(extended) == policy:
+                return extended, policy
+        raise Unsupported("The section cannot be appended to this policy file.", "Add it to the file by hand.")
+
+    def _parse(self, text: str) -> Policy:
+        return parse_policy(text, folder=self.path.resolve().parent, name=self.path.stem)
+
 
 def _with_section(text: str, section: str) -> str:
     return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}\n{section}"
-
-
-def _parse_extended(text: str, collection: Collection, before: Policy, folder: Path) -> Policy:
-    """Parse the extended text; the result must be the old policy plus this collection."""
-    extended = replace(before, collections={**before.collections, collection.name: collection})
-    with suppress(PolicyUnreadable):  # for example, a file with all collections in one line
-        if parse_policy(text, folder=folder) == extended:
-            return extended
-    raise Unsupported("The section cannot be appended to this policy file.", "Add it to the file by hand.")
 
 
 def _replace(path: Path, text: str, agree: Callable[[], None]) -> None:
@@ -162,6 +169,11 @@ class ServedDataset:
 
     def add(self, collection: Collection, *, user: str) -> None:
         """Add a new collection to the policy file and its promise to the ledger. See `PolicyFile.add`."""
+        file = self.refuse_new(collection)
+        file.add(collection, to=self.policy, agree=lambda policy: self._promise(policy, collection, user))
+
+    def refuse_new(self, collection: Collection) -> PolicyFile:
+        """Refuse a collection that cannot be added to the policy file; return the file. Nothing is written."""
         if self.file is None:
             raise Unsupported(
                 "This data set has no policy file, so a collection cannot be added.",
@@ -172,7 +184,7 @@ class ServedDataset:
                 "This data set already has a collection of that name.",
                 "Choose another name, or edit the policy file to create a new version of the collection.",
             )
-        self.file.add(collection, to=self.policy, agree=lambda policy: self._promise(policy, collection, user))
+        return self.file
 
     def _promise(self, policy: Policy, collection: Collection, user: str) -> None:
         from tidegate.collect.run import open_collection

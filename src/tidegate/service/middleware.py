@@ -37,6 +37,7 @@ HEADERS = {
 ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
 STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
+UNRECORDED = re.compile(r"/data/[^/]+/collections/[^/]+/(reports|tokens)")
 # Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
 BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
 UPLOADS = re.compile(r"/drafts/[0-9a-f]{20}/file")  # streamed: the route counts and limits the bytes
@@ -129,8 +130,8 @@ class RequestMiddleware:
         log_event("request", **facts, ms=round(1000 * seconds, 1), role=role, request=outgoing.name, refused=refused)
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
-        """Return whether a request delivered reports. It is neither logged nor counted: both would reveal its time."""
-        return scope["method"] == "POST" and status < 300 and BATCHES.fullmatch(scope["path"]) is not None
+        """Return whether a request delivered reports or used a code. It is neither logged nor counted: both would reveal its time."""
+        return scope["method"] == "POST" and status < 300 and UNRECORDED.fullmatch(scope["path"]) is not None
 
 
 class OutgoingResponse:

@@ -47,6 +47,8 @@ _DATASET = {
     "warnings": [],
     "desks": ["headquarters"],
     "collections": ["shoppers"],
+    "polls": [],
+    "only_polls": False,
 }
 _TOKEN = {
     "id": "0123456789abcdef",
@@ -60,6 +62,128 @@ _TOKEN = {
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
+_RESULTS = {
+    "collection": "shoppers",
+    "version": 1,
+    "fingerprint": _HASH,
+    "holder": "",
+    "title": {"en": "shoppers"},
+    "languages": ["en"],
+    "access": "",
+    "confidence": 0.95,
+    "closed": False,
+    "closes": None,
+    "reports": 1200,
+    "waiting": 300,
+    "next_count": "2026-11-17T00:00:00Z",
+    "status": "Open: 1,200 reports were counted so far, 300 or more wait; the next count is on 17 Nov 2026, 00:00 UTC if ...",
+    "epsilon": 2.0,
+    "loss": "One person loses at most epsilon 2 (town 2), while the true values do not change; ...",
+    "later_reader": None,
+    "ledger": {"opened": {"number": 3, "hash": _HASH}, "counted": {"number": 9, "hash": _HASH}, "head": _HASH},
+    "questions": [
+        {
+            "question": "town",
+            "kind": "choice",
+            "text": {"en": "town"},
+            "operator": "randomized-response",
+            "epsilon": 2.0,
+            "reports": 1200,
+            "confidence": 0.95,
+            "too_few": None,
+            "options": [
+                {
+                    "option": "north",
+                    "label": {"en": "north"},
+                    "share": 0.41,
+                    "low": 0.37,
+                    "high": 0.45,
+                    "low_poisoned": 0.4,
+                    "high_poisoned": 0.42,
+                    "raw": 0.41,
+                    "error": 0.019,
+                }
+            ],
+            "mean": None,
+            "differences": [
+                {"first": "north", "second": "south", "difference": 0.12, "low": 0.04, "high": 0.2, "clear": True}
+            ],
+            "false_reports": {"assumed": 12, "first": "north", "second": "south", "decisive": 96},
+            "sure": "each share is within 4 percentage points (95%, each by itself)",
+            "warnings": [],
+        }
+    ],
+    "warnings": [],
+}
+_READS = {
+    "language": "en",
+    "sentences_in": "en",
+    "holder": "Works council, Example Ltd",
+    "title": "Canteen",
+    "purpose": "Plan the menu for spring",
+    "questions": [
+        {
+            "question": "weekly",
+            "text": "Do you eat here every week?",
+            "options": ["Yes", "No"],
+            "sentences": ["Of 100 people who mean “No”, about 17 send “Yes”. ...", "Your device rolls a die. ..."],
+        }
+    ],
+}
+_POLL_DRAFT = {
+    "poll": "canteen",
+    "section": '[poll.canteen]\nholder = "Works council, Example Ltd"\n...',
+    "ask": None,
+    "units": 1,
+    "gives": {"questions": {"weekly": "1.609438"}, "in_all": "1.609438", "each_report": "1.609438"},
+    "says": "one person loses at most epsilon 1.61, once (weekly 1.61)",
+    "questions": [
+        {
+            "question": "weekly",
+            "kind": "choice",
+            "operator": "randomized-response",
+            "epsilon": "1.609438",
+            "says": "weekly by randomized-response with random 1/3",
+            "error": 0.034,
+            "margin": 0.066,
+            "too_large": False,
+        }
+    ],
+    "reads": [_READS],
+    "settings": [
+        {
+            "random": "1/3",
+            "problem": None,
+            "loss": 1.609438,
+            "ask": None,
+            "error": 0.034,
+            "margin": 0.066,
+            "sentences": _READS["questions"][0]["sentences"],  # type: ignore[index]
+        }
+    ],
+    "problem": None,
+    "codes": {"Command line": "cat >> polls.toml <<'END' ..."},
+}
+_LISTED_POLL = {
+    "poll": "canteen",
+    "version": 1,
+    "holder": "Works council, Example Ltd",
+    "title": {"en": "Canteen"},
+    "purpose": {"en": "Plan the menu for spring"},
+    "languages": ["en"],
+    "access": "invited",
+    "closes": "2026-12-01T17:00:00Z",
+    "questions": [{"question": "weekly", "text": {"en": "Do you eat here every week?"}}],
+    "form": "https://gate.example.org/forms/polls/canteen",
+    "only_here": False,
+    "state": "open",
+    "status": "Open: no report was counted yet, 200 or more wait; the next count is at the close, on 1 Dec 2026, 17:00 UTC.",
+    "reports": 0,
+    "waiting": 200,
+    "at_least": 100,
+    "clients": 250,
+    "problem": None,
+}
 _SELECTION = {
     "epoch": 1,
     "opened": "2026-11-17",
@@ -84,6 +208,11 @@ _COLLECTED = {
     "waiting": 300,
     "at_least": 100,
     "batch": "reports are counted every 1 day if at least 100 wait, and at the close",
+    "title": {"en": "shoppers"},
+    "access": "",
+    "closes": None,
+    "next_count": "2026-11-17T00:00:00Z",
+    "status": "Open: 1,200 reports were counted so far, 300 or more wait; the next count is on 17 Nov 2026, 00:00 UTC if ...",
     "estimable": ["age"],
     "baskets": [],
     "gives": {"questions": {"age": "2"}, "in_all": "2", "each_report": "2"},
@@ -220,6 +349,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "questions": {"age": "age by square-wave with epsilon 2"},
                 "says": "one person loses at most epsilon 2 (age 2), while the true values do not change; a changed value adds its part again",
                 "clients": 5000,
+                "is_poll": False,
                 "reports": 1200,
                 "closed": False,
                 "problem": None,
@@ -260,7 +390,12 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "entry": "",
         "reasons": [[1, "it answers another version; this is version 2"]],
     },
+    ("POST", f"{_SURVEY}/invitations"): {"codes": ["34VE-HJ0A-HS9C-AN81-9YQV-10EF-D8"]},
+    ("POST", f"{_SURVEY}/tokens"): {"signature": "rkpq7d..."},
     ("GET", f"{_SURVEY}/state"): _COLLECTED,
+    ("GET", f"{_SURVEY}/results"): _RESULTS,
+    ("GET", "/data/{name}/polls"): {"polls": [_LISTED_POLL], "may_add": True},
+    ("POST", "/data/{name}/polls/drafts"): _POLL_DRAFT,
     ("POST", "/data/{name}/syntheses"): {**_JOB, "state": "waiting"},
     ("GET", "/data/{name}/syntheses"): {"syntheses": [_JOB], "next": None},
     ("GET", "/data/{name}/syntheses/{job}"): _JOB,

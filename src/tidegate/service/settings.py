@@ -34,6 +34,8 @@ class Settings:
     caller_burst: float = 400.0
     address_rate: float = 50.0  # requests per second without a token, from one address
     address_burst: float = 200.0
+    poll_rate: float = 20.0  # invitation codes, and requests with reports of open polls, per second from one network
+    poll_burst: float = 400.0
     wrong_rate: float = 0.5  # invalid tokens per second, from one address
     wrong_burst: float = 10.0
 

@@ -1,29 +1,17 @@
 """CSV downloads that are safe to open in a spreadsheet: no cell is executed as a formula.
 
 A spreadsheet executes a cell that starts with = + - @, a tab or a carriage return. Such text is prefixed with an apostrophe.
-Numbers, including negative ones, are unchanged. Parquet and JSON downloads, and files written by the command line, contain
-every value unchanged.
-
-Reference:
-    OWASP, "CSV Injection".
+Numbers, including negative ones, are unchanged. Parquet and JSON downloads, and files written by the command line (but for the
+results of polls), contain every value unchanged.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pyarrow as pa
 
-RUN = ("=", "+", "-", "@", "\t", "\r")
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-
-
-def safe_cell(value: Any) -> Any:
-    """Return a cell that a spreadsheet does not execute."""
-    if isinstance(value, str) and value.startswith(RUN) and not NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+from tidegate.frames import safe_cell
 
 
 def safe_table(table: pa.Table) -> pa.Table:

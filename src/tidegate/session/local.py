@@ -26,7 +26,7 @@ from tidegate.policy import Policy, RowSource, read_policy
 from tidegate.policy.row_source import read_row_source
 from tidegate.policy.tables import with_references
 from tidegate.release.hiding import Selection
-from tidegate.session.protocol import Question
+from tidegate.session.protocol import Question, choose_poll
 from tidegate.tables import Table, open_linked, open_table
 from tidegate.tables.links import open_parts, related_rows
 from tidegate.tables.source import SourceState, is_current, snapshot_folder, source_address, source_state
@@ -359,6 +359,10 @@ class Session:
 
         chosen = name or (next(iter(self.policy.collections)) if len(self.policy.collections) == 1 else "")
         return Survey(chosen, self.policy, self.ledger, location=self.reports_location(reports))
+
+    def poll(self, name: str = "", *, reports: str = "") -> Survey:
+        """Return the survey of a poll (optional if the policy has only one)."""
+        return self.collect(choose_poll(self.policy, name), reports=reports)
 
     def reports_location(self, reports: str = "") -> str:
         """Return where the randomized reports are stored: as named here, in the policy, or beside the ledger."""

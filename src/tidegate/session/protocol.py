@@ -15,6 +15,7 @@ from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
 from tidegate.answer.spending import Calibration, Planning
 from tidegate.answer.sql import SqlPlan
+from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.policy import Policy
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
+    from tidegate.collect.poll_results import PollResults
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
     from tidegate.collect.shares import ShareTable
@@ -35,6 +37,17 @@ if TYPE_CHECKING:
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
 
 Question: TypeAlias = Query | Sequence[Query] | list[str] | str | SqlPlan
+
+
+def choose_poll(policy: Policy, name: str) -> str:
+    """Return the name of a poll; the only one if `name` is empty."""
+    polls = list(policy.polls)
+    if name in polls or (not name and len(polls) == 1):
+        return name or polls[0]
+    if not name:
+        listed = f"Name one of: {', '.join(polls)}." if polls else "Add [poll.NAME] to the policy."
+        raise Unsupported(f'"{policy.dataset.name}" has {len(polls) or "no"} polls.', listed)
+    raise Unsupported(f'"{policy.dataset.name}" has no poll called "{name}".', did_you_mean(name, polls))
 
 
 class ReleaseDesk(Protocol):
@@ -96,6 +109,14 @@ class CollectionSurvey(Protocol):
         """Submit single reports, which wait and are counted in a later batch."""
         ...
 
+    def invite(self, count: int) -> list[str]:
+        """Create single-use codes for an invited poll and return them: this is the only time they are known."""
+        ...
+
+    def sign(self, code: str, blinded: str) -> str:
+        """Return the blind signature for a code, which is used up."""
+        ...
+
     def distribution(
         self,
         question: str,
@@ -120,6 +141,14 @@ class CollectionSurvey(Protocol):
 
     def shares(self, question: str = "", *, confidence: float = 0.95) -> ShareTable:
         """Estimate how many people chose each option of a question about a set, each with its interval."""
+        ...
+
+    def results(self, *, confidence: float = 0.95) -> PollResults:
+        """Return the results of every question, from counted batches only."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return the number of counted and of waiting reports (rounded down), the closing time, and the loss of one person."""
         ...
 
     def rules(
@@ -237,6 +266,10 @@ class DataSession(Protocol):
 
     def collect(self, name: str = "") -> CollectionSurvey:
         """Return the survey of a collection (optional if the policy has only one)."""
+        ...
+
+    def poll(self, name: str = "") -> CollectionSurvey:
+        """Return the survey of a poll (optional if the policy has only one)."""
         ...
 
     def synthesize(

@@ -31,7 +31,7 @@ from tidegate.policy.toml import policy_from_dict
 from tidegate.release.hiding import Selection
 from tidegate.session.http import TIMEOUT, ServiceClient, read_response
 from tidegate.session.jobs import SynthesisJob
-from tidegate.session.protocol import Question
+from tidegate.session.protocol import Question, choose_poll
 from tidegate.session.remote_desk import RemoteDesk
 from tidegate.session.remote_survey import RemoteSurvey
 
@@ -256,6 +256,10 @@ class RemoteSession:
         """Return the survey of a collection (optional if the policy has only one)."""
         path = self._at("collections", name or self._only("collections"))
         return RemoteSurvey(self._client, path, self.read_policy)
+
+    def poll(self, name: str = "") -> RemoteSurvey:
+        """Return the survey of a poll (optional if the policy has only one)."""
+        return self.collect(choose_poll(self.policy, name))
 
     def make_collection(
         self,

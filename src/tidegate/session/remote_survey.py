@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
+    from tidegate.collect.poll_results import PollResults
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
     from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
 
-BATCH = 10_000  # reports sent at once
+BATCH, POLL_BATCH = 10_000, 32  # reports sent at once
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,10 @@ class RemoteSurvey:
         from tidegate.collect.run import Submitted  # here: arrays and engines take long to load
 
         all_reports = list(reports)
-        if batch or len(all_reports) <= BATCH:
+        if batch or len(all_reports) <= POLL_BATCH:
             return self._send(all_reports, key=batch)
-        parts = [self._send(all_reports[start : start + BATCH]) for start in range(0, len(all_reports), BATCH)]
+        most = POLL_BATCH if "poll" in self.description else BATCH
+        parts = [self._send(all_reports[start : start + most]) for start in range(0, len(all_reports), most)]
         reasons = tuple(reason for part in parts for reason in part.reasons)
         return Submitted("", reasons, parts[-1].entry, all(part.again for part in parts))
 
@@ -136,6 +138,13 @@ class RemoteSurvey:
         data = self._client.get(f"{self._path}/shares", question=question, confidence=confidence)
         return read_response(lambda: ShareTable.from_dict(data))
 
+    def results(self, *, confidence: float = 0.95) -> PollResults:
+        """Return the results of every question, from counted batches only; see `Survey.results`."""
+        from tidegate.collect.poll_results import PollResults
+
+        data = self._client.get(f"{self._path}/results", confidence=confidence)
+        return read_response(lambda: PollResults.from_dict(data))
+
     def rules(
         self, question: str = "", *, min_support: float, min_confidence: float = 0.5, largest: int | None = None
     ) -> RuleSet:
@@ -159,8 +168,18 @@ class RemoteSurvey:
         policy = self._read_policy()
         return read_response(lambda: SurveyTree.from_dict(data, policy))
 
+    def invite(self, count: int) -> list[str]:
+        """Create single-use invitation codes and return them; see `Survey.invite`. Owners only."""
+        data = self._client.post(f"{self._path}/invitations", {"count": count})
+        return read_response(lambda: [str(code) for code in data["codes"]])
+
+    def sign(self, code: str, blinded: str) -> str:
+        """Return the blind signature for an invitation code; see `Survey.sign`. It needs no token of the service."""
+        data = self._client.post(f"{self._path}/tokens", {"code": code, "blinded": blinded}, again=True)
+        return read_response(lambda: str(data["signature"]))
+
     def state(self) -> dict[str, Any]:
-        """Return the number of counted and of waiting reports (rounded down), and the loss of one person."""
+        """Return the number of counted and of waiting reports (rounded down), the closing time, and the loss of one person."""
         return dict(self._client.get(f"{self._path}/state"))
 
     def close(self) -> None:

@@ -33,23 +33,56 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Column:
-    """The reports of one question: codes below `size`, or sets of values below `size`."""
+    """The reports of one question: codes below `size`, or sets of values below `size`.
+
+    If only some people are asked, the column is `optional` and has one more cell: the code `size` of a person who was not
+    asked, or the value `size` in the set of a person who was.
+    """
 
     form: Literal["code", "set"]
     size: int
+    optional: bool = False
+
+    @property
+    def cells(self) -> int:
+        """The number of codes or values, with that of an optional column."""
+        return self.size + self.optional
 
     @property
     def width(self) -> int:
         """The number of bytes of a packed set: whole 64-bit words."""
-        return 8 * -(-self.size // 64)
+        return 8 * -(-self.cells // 64)
 
     def count(self, reports: Array) -> Ints:
         """Return the number of reports with each code, or containing each value."""
         if self.form == "code":
-            return np.bincount(reports, minlength=self.size).astype(np.int64)
+            return np.bincount(reports, minlength=self.cells).astype(np.int64)
         step = max(1, AT_ONCE // self.width)
         parts = (reports[start : start + step] for start in range(0, len(reports), step))
-        return sum((_count_bits(part, self.size) for part in parts), np.zeros(self.size, np.int64))
+        return sum((_count_bits(part, self.cells) for part in parts), np.zeros(self.cells, np.int64))
+
+    def answers(self, reports: int, counts: Ints) -> tuple[int, Ints]:
+        """Return how many people answered the question, and the counts of their reports alone."""
+        if not self.optional:
+            return reports, counts
+        last = int(counts[self.size])
+        return (reports - last if self.form == "code" else last), counts[: self.size]
+
+    def is_answered(self, reports: Array) -> Array:
+        """Return whether each report answers the question."""
+        if not self.optional:
+            return np.ones(len(reports), bool)
+        if self.form == "code":
+            return np.asarray(reports < self.size)
+        return np.asarray(reports[:, self.size // 8] >> (self.size % 8) & 1, bool)
+
+    def without_mark(self, reports: Array) -> Array:
+        """Return reports that answer the question, without what marks them."""
+        if not self.optional or self.form == "code":
+            return reports
+        plain = reports.copy()
+        plain[:, self.size // 8] &= 255 - (1 << self.size % 8)
+        return plain[:, : Column(self.form, self.size).width]
 
 
 @dataclass(frozen=True)
@@ -104,7 +137,7 @@ class Segments:
         if engine not in ENGINES:
             raise Unsupported(f'Unknown engine: "{engine}".', did_you_mean(engine, ENGINES))
         if not names:
-            return {question: np.zeros(column.size, np.int64) for question, column in self.columns.items()}
+            return {question: np.zeros(column.cells, np.int64) for question, column in self.columns.items()}
         counted = ENGINES[engine]
         return ask_engine(lambda: counted(self, names, memory), what=f"counting the reports with {engine}")
 
@@ -145,10 +178,10 @@ def _count_in_duckdb(segments: Segments, names: Sequence[str], memory: str) -> d
         if column.form == "code":
             query = f"SELECT {called} AS code, count(*) AS n FROM read_parquet($files) GROUP BY 1"  # noqa: S608 - a column of ours
             rows = connection.execute(query, {"files": files}).fetchnumpy()
-            counts[question] = _scatter(rows["code"], rows["n"], column.size)
+            counts[question] = _scatter(rows["code"], rows["n"], column.cells)
         else:
             parts = (column.count(part[question]) for part in _arrays(segments, names, [question], memory))
-            counts[question] = sum(parts, np.zeros(column.size, np.int64))
+            counts[question] = sum(parts, np.zeros(column.cells, np.int64))
     return counts
 
 
@@ -162,7 +195,7 @@ def _count_in_spark(segments: Segments, names: Sequence[str], memory: str) -> di
         called = f"`{segments._called[question]}`"
         if column.form == "code":
             rows = frame.selectExpr(f"{called} AS code").groupBy("code").count().collect()
-            counts[question] = _scatter([row[0] for row in rows], [row[1] for row in rows], column.size)
+            counts[question] = _scatter([row[0] for row in rows], [row[1] for row in rows], column.cells)
         else:  # byte by byte: 256 groups each, and no Python on the cluster
             bytewise = frame.selectExpr(called + " AS held", f"explode(sequence(1, {column.width})) AS place")
             bytewise = bytewise.selectExpr("place", "conv(hex(substring(held, place, 1)), 16, 10) AS byte")
@@ -254,7 +287,7 @@ def _unfold_bits(rows: Sequence[tuple[int, int, int]], column: Column) -> Ints:
     counts = np.zeros((column.width, 8), np.int64)
     for position, byte, number in rows:
         counts[position] += number * BITS[byte]
-    return counts.ravel()[: column.size]
+    return counts.ravel()[: column.cells]
 
 
 def _names(columns: Mapping[str, Column]) -> dict[str, str]:

@@ -13,7 +13,8 @@ from tidegate.audit.collections.report_samples import Device, NewDevice
 from tidegate.audit.collections.value_pairs import ValuePair, answer_of, plain_answer
 from tidegate.audit.finding import Finding
 from tidegate.errors import Unsupported
-from tidegate.policy.collection import Collection
+from tidegate.operators import HashResponse, Operator
+from tidegate.policy.collection import Collection, operator_for
 
 TIMES = 25
 ROUNDING = 1e-9
@@ -112,7 +113,7 @@ def change_answer(
         permanent: The loss of all reports of one answer, found by enumeration.
     """
     device = new({})
-    device.randomize(answers_of(collection, pairs, "here"))
+    sent = device.randomize(answers_of(collection, pairs, "here"))["answers"]
     refused = ""
     try:
         device.randomize(answers_of(collection, pairs, "there"))
@@ -120,12 +121,27 @@ def change_answer(
         refused = error.what
     stated = {spent.question: spent.epsilon for spent in getattr(device, "given", list)()}
     return [
-        _change_finding(collection.repeats, name, permanent[name], stated.get(name, 0.0), refused) for name in pairs
+        _change_finding(
+            collection.repeats,
+            name,
+            permanent[name],
+            stated.get(name, 0.0),
+            refused,
+            share_answer(operator_for(collection.questions[name]), pair, sent[name]),
+        )
+        for name, pair in pairs.items()
     ]
 
 
-def _change_finding(repeats: str, name: str, permanent: float, stated: float, refused: str) -> Finding:
-    bound = permanent if refused else 2 * permanent  # two independent answers: the ratios multiply
+def share_answer(operator: Operator, pair: ValuePair, report: Any) -> bool:
+    """Return whether both answers of a device have one permanent answer, because its seed sends them to the same cell."""
+    return isinstance(operator, HashResponse) and operator.cell(pair.here, report >> 1) == operator.cell(
+        pair.there, report >> 1
+    )
+
+
+def _change_finding(repeats: str, name: str, permanent: float, stated: float, refused: str, shared: bool) -> Finding:
+    bound = permanent if refused or shared else 2 * permanent  # two independent answers: the ratios multiply
     once = repeats == "once"
     wrong = (once and not refused) or bound > stated + ROUNDING
     shown = "unlimited" if isinf(stated) else f"{stated:.6g}"

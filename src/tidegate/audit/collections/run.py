@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tidegate.accounting.respondent import Loss, respondent_loss
+from tidegate.audit.collections.batches import attack_batches
 from tidegate.audit.collections.forgery import Submit, fabricate_reports, forge_reports, replay_reports
+from tidegate.audit.collections.invitations import InvitedTarget, attack_invitations
+from tidegate.audit.collections.lifetime import attack_lifetime
 from tidegate.audit.collections.posteriors import item_patterns, single_report, sizes_in_clear, stated_measures
 from tidegate.audit.collections.repeats import answers_of, average_repeats, change_answer
 from tidegate.audit.collections.report_samples import (
@@ -27,15 +31,18 @@ from tidegate.audit.collections.report_samples import (
 from tidegate.audit.collections.value_pairs import ValuePair, value_pairs
 from tidegate.audit.finding import Finding
 from tidegate.collect.client import Client
+from tidegate.collect.invitations import create_key
 from tidegate.collect.measures import measure
+from tidegate.collect.run import Submitted
 from tidegate.collect.survey import Survey
 from tidegate.ledger import Ledger
-from tidegate.operators import BasketOperator
+from tidegate.operators import BasketOperator, Operator
 from tidegate.operators.exact_draws import Bytes, SeededBytes
 from tidegate.policy import Policy
 from tidegate.policy.collection import Collection, Question, operator_for
 
 MOST_DRAWS = 40_000  # of each of two persons
+LATE = datetime(9000, 1, 1, tzinfo=UTC)  # when a poll under attack closes
 PERSONS = 12  # whose reports are sent to the server
 
 MakeDevice = Callable[[Collection, dict[str, Any]], Device]  # from a collection and the device's memory
@@ -91,6 +98,7 @@ def attack_reports(
             return [
                 *_attack_exactly(target),
                 *_attack_by_sampling(target, alpha=alpha, seconds=seconds, most=most),
+                *_attack_over_time(target, make_device, alpha=alpha, seed=seed),
                 *_attack_server(target),
             ]
         finally:
@@ -105,13 +113,18 @@ def _target(
     make_device: MakeDevice,
     server: Callable[[Survey], Submit] | None,
 ) -> Target:
-    """Open the collection in its own folder."""
-    opened = replace(policy, collections={n: replace(c, closed=False) for n, c in policy.collections.items()})
-    survey = Survey(name, opened, ledger, location=Path(folder) / "reports")
+    """Open the collection in its own folder. A poll gets a new key and closes late; devices are attacked without wording."""
+    collections = {n: replace(c, closed=False) for n, c in policy.collections.items()}
+    if (poll := collections[name].poll) is not None:
+        key = create_key(ledger, dataset=policy.dataset.name, poll=name) if poll.invited else ""
+        poll = replace(poll, closes=LATE, at_most=None, accept_error=True, invitation_key=key)
+        collections[name] = replace(collections[name], poll=poll)
+    survey = Survey(name, replace(policy, collections=collections), ledger, location=Path(folder) / "reports")
     collection = survey.collection
-    return Target(
-        collection, lambda memory: make_device(collection, memory), survey, server(survey) if server else survey.submit
-    )
+    if poll is not None:  # all questions, so that each is attacked; a lifetime for some of them would not suffice
+        collection = replace(collection, poll=None, ask=None, together=(), lifetime=None)
+    submit = server(survey) if server else survey.submit if poll is None else survey.receive
+    return Target(collection, lambda memory: make_device(collection, memory), survey, submit)
 
 
 def _attack_exactly(target: Target) -> list[Finding]:
@@ -127,7 +140,7 @@ def _attack_exactly(target: Target) -> list[Finding]:
         if isinstance(operator, BasketOperator):
             findings.append(item_patterns(name, question, operator, lifetime[name]))
             findings += [sizes_in_clear(name, operator)] if operator.operator.needs_size else []
-        elif not operator.of_sets:
+        elif not operator.of_sets and not operator.of_texts:
             findings += stated_measures(name, operator, measure(operator))
     return _with_times(findings, started)
 
@@ -172,6 +185,16 @@ def _attack_by_sampling(target: Target, *, alpha: float, seconds: float, most: i
     return _with_times(findings, started)
 
 
+def _attack_over_time(target: Target, make_device: MakeDevice, *, alpha: float, seed: int) -> list[Finding]:
+    """Attack a shuffled batch, and all that one device ever sends."""
+    started, questions = time.monotonic(), target.collection.questions
+    candidates = {name: value_pairs(question, operator_for(question)) for name, question in questions.items()}
+    pairs = {name: listed[0] for name, listed in candidates.items() if listed}
+    findings = attack_batches(target.survey.collection, pairs, alpha=alpha, seed=seed)
+    findings += attack_lifetime(target.collection, pairs, make_device)
+    return _with_times(findings, started)
+
+
 def _looks(candidates: Mapping[str, list[ValuePair]], pairs: dict[str, ValuePair]) -> dict[str, dict[str, ValuePair]]:
     """Return the worst pair of every question.
 
@@ -188,6 +211,8 @@ def _looks(candidates: Mapping[str, list[ValuePair]], pairs: dict[str, ValuePair
 
 
 def _attack_server(target: Target) -> list[Finding]:
+    if target.survey.collection.poll is not None:
+        return _attack_poll(target)
     started = time.monotonic()
     reports = [target.new({}).randomize(answers_of(target.collection, {}, "here")) for _ in range(PERSONS)]
     operators = target.survey.operators
@@ -197,6 +222,40 @@ def _attack_server(target: Target) -> list[Finding]:
         fabricate_reports(reports[0], target.submit),
     ]
     return _with_times(findings, started)
+
+
+def _attack_poll(target: Target) -> list[Finding]:
+    """Attack the server of a poll: its reports wait, and those of an invited poll need a token each."""
+    started, survey = time.monotonic(), target.survey
+    poll, collection = survey.collection.poll, survey.collection
+
+    def new_report() -> dict[str, Any]:
+        client = Client(collection.public_dict(), memory={}, fingerprint=collection.fingerprint)
+        answers = answers_of(target.collection, {}, "here")
+        return client.draft({name: answers[name] for name in client.asked})
+
+    invited = InvitedTarget(survey, lambda reports: target.submit(reports), new_report)
+
+    def submit(reports: Iterable[Mapping[str, Any]]) -> Submitted:
+        """Send reports, each with the token of a new code if the poll is invited."""
+        if poll is None or not poll.invited:
+            return target.submit(reports)
+        return target.submit([{**report, "invitation": invited.token()} for report in reports])
+
+    reports = [new_report() for _ in range(PERSONS)]
+    findings = [
+        replay_reports(reports, submit, lambda: survey.received),
+        forge_reports(collection, _asked_operators(survey, reports[0]), reports[0], submit),
+    ]
+    if poll is not None and poll.invited:
+        findings += attack_invitations(invited)
+    else:
+        findings.append(fabricate_reports(reports[0], submit))
+    return _with_times(findings, started)
+
+
+def _asked_operators(survey: Survey, report: Mapping[str, Any]) -> dict[str, Operator]:
+    return {name: operator for name, operator in survey.operators.items() if name in report["answers"]}
 
 
 def _with_times(findings: list[Finding], started: float) -> list[Finding]:

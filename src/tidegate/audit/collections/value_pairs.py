@@ -21,7 +21,7 @@ from tidegate.operators.basket_plans import SetOperator
 from tidegate.operators.mask import FlipPlans
 from tidegate.policy.attributes import Items, Numeric
 from tidegate.policy.calendar import Moment, Timestamp
-from tidegate.policy.categories import Category
+from tidegate.policy.categories import Category, Text
 from tidegate.policy.collection import Question, operator_for
 
 MOST_CELLS = 4_000_000  # reports times values up to which all are compared; above it, values are sampled over the range
@@ -83,6 +83,8 @@ def plain_answer(question: Question) -> Any:
 def answer_of(question: Question, code: int) -> Any:
     """Return a value that a person would give and that has this code."""
     universe = question.universe
+    if isinstance(universe, Text):
+        return "a"  # texts are not enumerated
     if isinstance(universe, Items):
         return [word for item, word in enumerate(universe.vocabulary) if code >> item & 1]
     if isinstance(universe, Timestamp):

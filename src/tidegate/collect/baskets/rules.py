@@ -19,10 +19,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
-from math import comb
+from math import ceil, comb
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -30,12 +30,13 @@ import numpy as np
 from tidegate.arrays import Floats, Ints
 from tidegate.collect.baskets.bitsets import BitsetFolder
 from tidegate.collect.baskets.mining import Frequent, Lattice, Level, Mined, mine
-from tidegate.collect.baskets.recovery import RandomizedSupports
+from tidegate.collect.baskets.recovery import RandomizedSupports, channel
 from tidegate.collect.baskets.screening import Screening, Verdict, screen
+from tidegate.collect.poisoning import SHARE, Scores, honest_range, itemset_scores
 from tidegate.errors import Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.operators import BasketOperator
-from tidegate.operators.basket_plans import largest_basket
+from tidegate.operators.basket_plans import SetOperator, largest_basket
 from tidegate.policy import Policy
 from tidegate.policy.collection import Question
 
@@ -43,7 +44,8 @@ LEAST_ERRORS = 3.0
 VERDICT = ("p_value", "established", "low", "high")
 ROW: dict[str, type] = {
     **dict.fromkeys(("items", "given", "then"), list),
-    **dict.fromkeys(("support", "error", "low", "high", "confidence", "confidence_error", "p_value"), float),
+    **dict.fromkeys(("support", "error", "low", "high", "low_poisoned", "high_poisoned"), float),
+    **dict.fromkeys(("confidence", "confidence_error", "p_value"), float),
     "established": bool,
 }
 SURE = 1.959963984540054  # standard errors of a 95% interval
@@ -178,7 +180,8 @@ CUT = (
 class RuleSet(Rows):
     """Frequent itemsets and rules of randomized baskets, with the names of the items.
 
-    If baskets were `cut`, itemsets have brackets instead of supports, and there are no rules.
+    If baskets were `cut`, itemsets have brackets instead of supports, and there are no rules. `scores` has, by the number of items,
+    what one report can add to a support: with it, each itemset has the range of its support if 1% of the reports were false.
     """
 
     items: Sequence[str]
@@ -186,6 +189,7 @@ class RuleSet(Rows):
     rules: Sequence[Rule]
     cut: Cut | None = None
     screening: Screening | None = None  # None for sources without covariances, and for JSON of older versions
+    scores: Mapping[int, Scores] = field(default_factory=dict)
 
     @property
     def established(self) -> list[Rule]:
@@ -244,6 +248,7 @@ class RuleSet(Rows):
             "levels": [level.to_dict() for level in self.mined.levels],
             "cut": self.cut.to_dict() if self.cut else None,
             "screening": {**self.screening.to_dict(), "says": str(self.screening)} if self.screening else None,
+            "scores": [[items, scores.most, scores.least] for items, scores in self.scores.items()],
         }
 
     @classmethod
@@ -255,11 +260,24 @@ class RuleSet(Rows):
         codes = {name: code for code, name in enumerate(items)}
         rules = tuple(Rule.from_dict(rule, codes) for rule in data["rules"])
         screening = Screening.from_dict(data["screening"]) if data.get("screening") else None
-        return cls(items, mined, rules, Cut.from_dict(cut) if cut else None, screening)
+        scores = {count: Scores(most, least) for count, most, least in data.get("scores", ())}
+        return cls(items, mined, rules, Cut.from_dict(cut) if cut else None, screening, scores)
+
+    def poisoned(self, itemset: Frequent) -> tuple[float, float] | None:
+        """Return the range of the honest reports' support of an itemset if 1% of the reports were false; None if unknown."""
+        scores, reports = self.scores.get(len(itemset.items)), self.mined.transactions
+        if scores is None or self.cut is not None:
+            return None
+        shown = min(1.0, max(0.0, itemset.support))
+        around = np.array([min(itemset.support, shown), max(itemset.support, shown)])
+        low, high = honest_range(around, reports, ceil(SHARE * reports), scores)
+        return float(np.clip(low[0], 0, 1)), float(np.clip(high[1], 0, 1))
 
     def _itemset(self, itemset: Frequent) -> dict[str, Any]:
         if self.cut is None:
-            return {**itemset.to_dict(), "items": self.named(itemset.items)}
+            low, high = self.poisoned(itemset) or (None, None)
+            ends = {"low_poisoned": low, "high_poisoned": high}
+            return {**itemset.to_dict(), "items": self.named(itemset.items), **ends}
         low, high = self.cut.of(itemset)
         return {"items": self.named(itemset.items), "support": None, "error": None, "low": low, "high": high}
 
@@ -284,8 +302,18 @@ def find(
         mined = mine(source, min_support=min_support, slack=slack, largest=largest)
         listed = [] if cut else rules(mined, min_confidence=min_confidence, source=source)
         verdicts, screening = screen(listed, source, min_confidence=min_confidence, largest=largest)
+        scores = {} if cut else {level.size: scores_of(source.operator, level.size) for level in mined.levels}
     tested = [replace(rule, verdict=verdict) for rule, verdict in zip(listed, verdicts, strict=True)]
-    return RuleSet(basket_question.universe.vocabulary, mined, tested, cut, None if cut else screening)
+    return RuleSet(basket_question.universe.vocabulary, mined, tested, cut, None if cut else screening, scores)
+
+
+def scores_of(operator: SetOperator, items: int) -> Scores:
+    """Return the most and the least that one report, of any size that is accepted, can add to the support of an itemset."""
+    if operator.flip is not None or operator.fixed is not None:
+        return itemset_scores(*channel(operator, operator.fixed or 0, items), items)
+    each = [itemset_scores(*channel(operator, size, items), items) for size in operator.sizes if size >= items]
+    smaller = [0.0] if any(size < items for size in operator.sizes) else []
+    return Scores(max([part.most for part in each] + smaller), min([part.least for part in each] + smaller))
 
 
 def _cut(question: Question, sizes: Mapping[int, float] | None) -> Cut | None:

@@ -33,6 +33,7 @@ class Rule:
 _DRAFT, _POLICY = "/drafts/{draft}", "/data/{name}/policy"
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
+_POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
 _JOBS = "/data/{name}/syntheses"
 
 RULES = (
@@ -87,6 +88,8 @@ RULES = (
     ),
     Rule("GET", _SURVEY, EVERYBODY, "collect", "Get the public description, which is all that a client needs"),
     Rule("POST", f"{_SURVEY}/reports", EVERYBODY, "collect", "Send randomized reports"),
+    Rule("POST", f"{_SURVEY}/tokens", EVERYBODY, "collect", "Exchange an invitation code for a blind signature"),
+    Rule("POST", f"{_SURVEY}/invitations", OWNERS, "collect", "Create invitation codes, which are shown only once"),
     Rule(
         "GET",
         f"{_SURVEY}/state",
@@ -104,6 +107,25 @@ RULES = (
     ),
     Rule("GET", f"{_SURVEY}/means/{{question}}", ANALYSTS, "collect", "Estimate the mean of a number"),
     Rule("GET", f"{_SURVEY}/shares", ANALYSTS, "collect", "Estimate the share of each option of a set"),
+    Rule("GET", f"{_SURVEY}/results", ANALYSTS, "collect", "Get the results of all questions, as JSON or CSV"),
+    Rule("GET", _POLLS, ANALYSTS, "collect", "List all polls with their state"),
+    Rule("POST", _POLLS, OWNERS, "collect", "Create a poll: add a section to the policy file and open it"),
+    Rule(
+        "POST",
+        f"{_POLLS}/drafts",
+        OWNERS,
+        "collect",
+        "Preview a poll: its section, its expected error, and what respondents read",
+    ),
+    Rule("GET", _POLL, ANALYSTS, "collect", "Get the state of a poll; numbers of waiting reports are rounded"),
+    Rule(
+        "POST",
+        f"{_POLL}/sheets",
+        OWNERS,
+        "collect",
+        "Create invitation codes with links and QR codes for print, which are shown only once",
+    ),
+    Rule("GET", f"{_POLL}/chart", ANALYSTS, "collect", "Download the results of a poll as an SVG or PNG chart"),
     Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "Grow a decision tree"),
     Rule("GET", f"{_SURVEY}/rules", ANALYSTS, "collect", "Find frequent itemsets and association rules"),
     Rule("POST", f"{_JOBS}/previews", ANALYSTS, "synthesize", "Preview the cost of synthetic tables"),
@@ -188,6 +210,11 @@ RULES = (
     Rule("GET", "/console/record", RESPONDENTS, "pages", "Your own record: request it, see its status"),
     Rule("GET", f"/console{_SURVEYS}", ANALYSTS, "pages", "Collections, and the form for a new one with the adviser"),
     Rule("GET", f"/console{_SURVEY}", ANALYSTS, "pages", "A collection: reports, distributions, tree, rules"),
+    Rule("GET", f"/console{_POLLS}", ANALYSTS, "pages", "Polls of a data set"),
+    Rule("GET", "/console/data/{name}/new-poll", OWNERS, "pages", "New poll: questions, error, wording, opening"),
+    Rule("GET", f"/console{_POLL}", ANALYSTS, "pages", "A poll: its state, and how to close it"),
+    Rule("GET", f"/console{_POLL}/share", OWNERS, "pages", "Share a poll: link, QR code, print sheet of invitations"),
+    Rule("GET", f"/console{_POLL}/results", ANALYSTS, "pages", "Results of a poll: intervals, differences, downloads"),
     Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Query: the cost before, the answer after"),
     Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
     Rule("GET", "/console/access", OWNERS, "pages", "Access: create, list, and revoke tokens"),

@@ -1,7 +1,8 @@
-"""Rate limits: a token bucket per name."""
+"""Rate limits: a token bucket per name, or per network. They are in memory only."""
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import threading
 import time
@@ -50,3 +51,22 @@ class Buckets:
     def _refuse(self, level: float) -> None:
         seconds = max(1, math.ceil((1 - level) / self._rate))
         raise TooOften("Too many requests.", f"Wait {seconds} second{'s' if seconds > 1 else ''}.", seconds=seconds)
+
+
+class NetworkBuckets(Buckets):
+    """Buckets per network: a person can have many addresses, but they share a prefix."""
+
+    def take(self, name: str) -> None:
+        """Take one request from the bucket of an address's network, or raise TooOften."""
+        super().take(network_of(name))
+
+
+def network_of(address: str) -> str:
+    """Return the network of an address: the first 24 bits of IPv4, 48 of IPv6; an unknown address is its own network."""
+    try:
+        number = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped:
+        number = number.ipv4_mapped
+    return str(ipaddress.ip_network((number, 24 if number.version == 4 else 48), strict=False))

@@ -41,6 +41,7 @@ def collection_page(request: Request, served: Served, collection: Survey, caller
         "each": [describe_loss(question, losses[name]) for name, question in questions.items()],
         "ordered": [name for name in state["estimable"] if survey.operators[name].ordered],
         "may_close": caller.role == OWNER,
+        "is_poll": survey.collection.poll is not None,
         "all_codes": collection_code(collection, state["estimable"], state["baskets"], **service),
     }
     page = {**view, "view": view, "codes": view["all_codes"]["state"]}

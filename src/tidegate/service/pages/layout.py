@@ -38,6 +38,7 @@ def layout_values(request: Request, *, here: str, json_urls: tuple[str, ...] = (
         "dataset": served.name if served else "",
         "desks": list(served.policy.release_promises) if served else [],
         "collections": list(served.policy.collections) if served else [],
+        "only_polls": served is not None and served.policy.is_for_polls,
         "address": service_url(request),
     }
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from fastapi import Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from tidegate.collect.run import current_time
 from tidegate.errors import NotSignedIn, NotThere, TidegateError, TooOften, Unsupported
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.permissions import OWNER, RESPONDENT
@@ -24,6 +25,7 @@ from tidegate.service.routes.home import home_content
 from tidegate.service.routes.ledger import entries
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.assets import served_files
+from tidegate.web.poll_form import poll_view
 from tidegate.web.render import render
 from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
@@ -98,11 +100,19 @@ def overview(request: Request, caller: CurrentCaller) -> Response:
 
 
 @routes.get("/forms/{name}/{collection}", **PAGE)
-def form(served: Served, collection: Survey) -> Response:
+def form(request: Request, served: Served, collection: Survey) -> Response:
     survey = served.survey(collection)  # this records the promise in the ledger before it is shown
-    description = {**survey.collection.public_dict(), "closed": survey.collection.closed or survey.closed}
-    view = {"description": description, "send_to": f"/data/{served.name}/collections/{collection}/reports"}
-    return HTMLResponse(render("form", view))
+    poll = survey.collection.poll
+    is_over = poll is not None and poll.closes <= current_time()
+    closed = survey.collection.closed or survey.closed or is_over
+    description = {**survey.collection.public_dict(), "closed": closed}
+    address = f"/data/{served.name}/collections/{collection}"
+    view = {"description": description, "send_to": f"{address}/reports"}
+    if poll is None:
+        return HTMLResponse(render("form", view))
+    language, accepted = request.query_params.get("lang", ""), request.headers.get("accept-language", "")
+    view |= {"tokens_to": f"{address}/tokens", **poll_view(survey.collection, language, accepted)}
+    return HTMLResponse(render("poll_form", view))
 
 
 @routes.get("/static/{file}", **PAGE)

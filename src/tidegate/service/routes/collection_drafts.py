@@ -142,6 +142,7 @@ def _summary(served: ServedDataset, name: str) -> Described:
         "questions": {label: str(question) for label, question in collection.questions.items()},
         "says": str(respondent_loss(collection)),
         "clients": collection.clients,
+        "is_poll": collection.poll is not None,
     }
     try:
         survey = served.survey(name)

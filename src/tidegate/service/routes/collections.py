@@ -10,15 +10,23 @@ from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from tidegate.collect.charts import counted_chart
+from tidegate.collect.poll_estimates import assemble, estimate_questions
+from tidegate.collect.poll_results import PollResults
+from tidegate.collect.state import state_of
 from tidegate.collect.verdicts import SubmittedReports
-from tidegate.errors import Unsupported
+from tidegate.errors import TooLarge, Unsupported
+from tidegate.service.access.guard import address_of
+from tidegate.service.access.permissions import PUBLIC
+from tidegate.service.access.rate_limits import NetworkBuckets
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.openapi_examples import EXAMPLES
 from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Served, router, with_charts
 
 routes = router()
 Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
 Method = Literal["", "bank", "bayes", "em", "em-smoothed", "inversion"]
 Strategy = Literal["best", "joint", "by-class", "local", "global", "randomized"]
+MOST_OF_POLL = 32  # reports of a poll in one request
 REPORT = {
     "collection": "shoppers",
     "fingerprint": "0123...",
@@ -42,6 +50,14 @@ BATCH = {
         },
     }
 }
+RESULTS: Any = {
+    200: {
+        "content": {
+            "application/json": {"example": EXAMPLES["GET", "/data/{name}/collections/{collection}/results"]},
+            "text/csv": {},
+        }
+    }
+}
 UNCHANGED: Any = {304: {"description": "The description has not changed"}}
 
 
@@ -60,7 +76,8 @@ def describe_collection(request: Request, response: Response, served: Served, co
 @routes.post("/data/{name}/collections/{collection}/reports", openapi_extra=BATCH)
 async def submit_reports(request: Request, served: Served, collection: Survey) -> SubmittedReports:
     body = await request.body()
-    response = await run_in_threadpool(_submit, served, collection, body)
+    address = address_of(request) if request.state.caller.role == PUBLIC else ""
+    response = await run_in_threadpool(_submit, served, collection, body, request.app.state.poll_limits, address)
     refused = sum(verdict.verdict == "refused" for verdict in response.verdicts)
     request.app.state.metrics.reports(refused=refused)  # accepted reports are counted with their batch
     return response
@@ -69,21 +86,7 @@ async def submit_reports(request: Request, served: Served, collection: Survey) -
 @routes.get("/data/{name}/collections/{collection}/state")
 def collection_state(served: Served, collection: Survey, charts: Charts = False) -> Described:
     survey = served.survey(collection)
-    definition = survey.collection
-    questions = {name: str(question) for name, question in definition.questions.items()}
-    about = {"collection": collection, "version": definition.version, "repeats": definition.repeats}
-    loss = {"gives": survey.respondent_loss.to_dict(), "says": str(survey.respondent_loss)}
-    arrived: Described = {"reports": survey.reports, "clients": definition.clients, "closed": survey.closed}
-    arrived |= {"waiting": survey.waiting, "at_least": definition.batches.at_least, "batch": str(definition.batches)}
-    state = {
-        **about,
-        "questions": questions,
-        **arrived,
-        "estimable": survey.estimable,
-        "baskets": _baskets(survey),
-        **loss,
-        "later_reader": _later_reader(served, survey),
-    }
+    state = state_of(survey, _cached(served, survey, ("later reader",), survey.weakest_reader))
     return with_charts(state, {"counted": counted_chart(_batches(served, survey))}) if charts else state
 
 
@@ -134,6 +137,35 @@ def estimate_shares(
     return _estimate(served, survey, request, lambda: survey.shares(question, confidence=confidence))
 
 
+@routes.get("/data/{name}/collections/{collection}/results", responses=RESULTS)
+def poll_results(
+    request: Request,
+    served: Served,
+    collection: Survey,
+    confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95,
+    kind: Annotated[
+        Literal["json", "csv"] | None,
+        Query(alias="format", description="The file format; by default that of the Accept header, or JSON."),
+    ] = None,
+    language: Annotated[str, Query(max_length=12, description="The language of labels in a CSV file.")] = "",
+    charts: Charts = False,
+) -> Any:
+    results = results_of(served, collection, confidence=confidence)
+    if kind == "csv" or (kind is None and request.headers.get("accept", "").startswith("text/csv")):
+        headers = {"content-disposition": f'attachment; filename="{served.name}-{collection}.csv"'}
+        return Response(results.to_csv(language=language), media_type="text/csv; charset=utf-8", headers=headers)
+    content = results.to_dict()
+    return with_charts(content, {of.question: of.plot(language=language) for of in results}) if charts else content
+
+
+def results_of(served: ServedDataset, collection: str, *, confidence: float = 0.95) -> PollResults:
+    """Return the results of a collection: estimates are computed once for each batch, the state is that of now."""
+    survey = served.survey(collection)
+    request = ("results", confidence)
+    estimates = _cached(served, survey, request, lambda: estimate_questions(survey, confidence=confidence))
+    return assemble(survey, estimates, _cached(served, survey, ("later reader",), survey.weakest_reader))
+
+
 @routes.get("/data/{name}/collections/{collection}/tree")
 def grow_tree(
     served: Served,
@@ -168,12 +200,6 @@ def _batches(served: ServedDataset, survey: Any) -> list[tuple[str, int]]:
     return list(_cached(served, survey, ("batches",), survey.batch_sizes))
 
 
-def _later_reader(served: ServedDataset, survey: Any) -> Described | None:
-    """Return the claim that holds for every counted batch: that of the smallest. It contains the local epsilon."""
-    claim = _cached(served, survey, ("later reader",), survey.weakest_reader)
-    return None if claim is None else dict(claim.to_dict())
-
-
 def _estimate(served: ServedDataset, survey: Any, request: tuple[Any, ...], compute: Callable[[], Any]) -> Described:
     return dict(_cached(served, survey, request, lambda: compute().to_dict()))
 
@@ -184,14 +210,25 @@ def _cached(served: ServedDataset, survey: Any, request: tuple[Any, ...], comput
     return served.cached(name, compute)
 
 
-def _baskets(survey: Any) -> list[str]:
-    """Return the questions about baskets, which have rules and shares of single items but no distribution."""
-    return list(survey.baskets)
-
-
-def _submit(served: ServedDataset, collection: str, body: bytes) -> SubmittedReports:
+def _submit(
+    served: ServedDataset, collection: str, body: bytes, limits: NetworkBuckets, address: str
+) -> SubmittedReports:
     """Store reports until their batch. No idempotency key is recorded: it would link reports; an id counts only once."""
-    return served.survey(collection).receive(_reports(body)).response()
+    survey, reports = served.survey(collection), _reports(body)
+    if survey.collection.poll is not None:
+        _refuse_many(reports)
+        if address and not survey.collection.poll.invited:
+            limits.take(address)
+    return survey.receive(reports).response()
+
+
+def _refuse_many(reports: list[Any]) -> None:
+    """Refuse a long list: respondents of a poll send one report each, and invitations cost time to check."""
+    if len(reports) > MOST_OF_POLL:
+        raise TooLarge(
+            f"A request can have at most {MOST_OF_POLL} reports of a poll; this one has {len(reports):,}.",
+            "Send them in parts. No report was accepted.",
+        )
 
 
 def _reports(body: bytes) -> list[Any]:

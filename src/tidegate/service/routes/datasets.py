@@ -49,6 +49,8 @@ def summary(served: ServedDataset, caller: Caller) -> Described:
         "warnings": [finding.to_dict() for finding in explain(policy) if finding.warning],
         "desks": list(policy.release_promises),
         "collections": list(policy.collections),
+        "polls": list(policy.polls),
+        "only_polls": policy.is_for_polls,
     }
 
 

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field
 
 from tidegate.charts import Chart
 from tidegate.errors import Infeasible, Unsupported
+from tidegate.frames import safe_cell
 from tidegate.policy import Hiding
 from tidegate.policy.hiding import join_hidings
 from tidegate.service.access.callers import Caller
@@ -36,7 +37,6 @@ from tidegate.service.routes.dependencies import (
     with_charts,
 )
 from tidegate.service.routes.selections import hiding_state, open_selections
-from tidegate.service.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
     from tidegate.audit import Observation

@@ -124,7 +124,10 @@ export function dates(content) {
     return `${String(year).padStart(4, "0")}-${two(month + 1)}-${two(day)}`;
   };
   const start = (cell) => text(first(cell));
-  const end = (cell) => text(first(cell + 1) === LAST_DAY ? LAST_DAY : first(cell + 1) - 1);
+  const end = (cell) => {
+    const following = first(cell + 1);
+    return text([FIRST_DAY, LAST_DAY].includes(following) ? following : following - 1);
+  };
   const at = (value) => {
     const moment = readMoment(value);
     return moment === null || moment.offset !== null ? null : index(floor(moment.wall, DAY));

@@ -10,6 +10,7 @@
  *   client.told(report);                                                    the same for an existing report
  *   await client.given(); await client.account();                           what all answers so far have revealed
  *   await client.forget();                                                  delete answers and drafts, keep the used loss
+ *   await client.forgetEverything();                                        delete the whole memory: limits start over
  *
  * An answer is a draft, then sending, then sent. It is drawn once for each true value and never changes. Its cost is
  * charged when it becomes sending, before it is sent: if the response is lost, the report may still have arrived.
@@ -20,11 +21,13 @@
 import { readAloud } from "./explain.js";
 import { SystemBytes } from "./bits.js";
 import { codeOf } from "./coding.js";
+import { fingerprintOf } from "./canonical.js";
 import { readDescription } from "./description.js";
-import { Fraction, bitLength } from "./fraction.js";
+import { Fraction } from "./fraction.js";
+import { firstOfShuffled } from "./operators/baskets.js";
+import { largestSum, roundedLoss, statedLoss, unitsOf } from "./loss.js";
 import { Account, StoredMemory, questionKey, textOf, total } from "./memory.js";
 import { operatorFor } from "./operators/index.js";
-import { ONE, expBelow } from "./powers.js";
 import { Refused } from "./refused.js";
 import { identityOf, makeReport } from "./report.js";
 import { commas, say } from "./text.js";
@@ -69,20 +72,32 @@ export class Client {
 
   /** Return the report to be sent. It is drawn once and stored; nothing is charged and nothing is locked. */
   async draft(answers) {
-    const codes = this.#codes(answers);
-    return this.#memory.held(() => this.#drawn(codes));
+    return this.#memory.held(() => this.#drawn(this.#codes(answers)));
   }
 
-  /** Charge the report of true answers and return it: it can be sent now. Until it is confirmed, the result is the same. */
-  async start(answers) {
-    const codes = this.#codes(answers);
-    return this.#memory.held(() => this.#started(codes));
+  /**
+   * Charge the report of true answers and return it: it can be sent now. Until it is confirmed, the result is the same.
+   *
+   * `invitation` is { nonce, signature }, which an invited poll requires.
+   */
+  async start(answers, invitation = null) {
+    this.#refuseUninvited(invitation);
+    return this.#memory.held(() => withInvitation(this.#started(this.#codes(answers)), invitation));
+  }
+
+  /**
+   * Return the questions of this person, in the order of the collection: all, or those that the device drew once.
+   *
+   * They are drawn before an answer exists, stored, and the same in every version that asks the same questions.
+   */
+  async chosen() {
+    return this.#memory.held(() => this.#asked());
   }
 
   /** Record that the report of `start` was received. */
   async confirm(answers) {
-    const codes = this.#codes(answers);
     return this.#memory.held(() => {
+      const codes = this.#codes(answers);
       for (const [name, code] of codes) {
         const record = this.#record(name, code);
         if (this.#isSent(record)) this.#memory.set(this.#place(name, code), this.#inState(record, "sent"));
@@ -92,12 +107,13 @@ export class Client {
   }
 
   /** Charge and return the report of true answers. The same answers give the same report (except for a fresh layer). */
-  async randomize(answers) {
-    const codes = this.#codes(answers);
+  async randomize(answers, invitation = null) {
+    this.#refuseUninvited(invitation);
     return this.#memory.held(() => {
+      const codes = this.#codes(answers);
       const report = this.#started(codes);
       this.#memory.remove(this.#draftKey(codes));
-      return report;
+      return withInvitation(report, invitation);
     });
   }
 
@@ -109,7 +125,8 @@ export class Client {
   /** The same as `tell`, for an existing report. */
   told(report) {
     const aloud = (name, question) => readAloud(question, this.operators.get(name), report.answers[name]);
-    return [...this.collection.questions].map(([name, question]) => `${name}: ${aloud(name, question)}`);
+    const answered = [...this.collection.questions].filter(([name]) => Object.hasOwn(report.answers, name));
+    return answered.map(([name, question]) => `${name}: ${aloud(name, question)}`);
   }
 
   /** Return what all answers sent so far reveal, question by question, over all versions with the same question. */
@@ -139,9 +156,14 @@ export class Client {
       this.#convert();
       for (const key of this.#memory.keys()) {
         if (key.endsWith("/once")) this.#memory.set(key, "");
-        else if (!key.startsWith("holder/")) this.#memory.remove(key);
+        else if (!LASTING.some((start) => key.startsWith(start))) this.#memory.remove(key);
       }
     });
+  }
+
+  /** Delete the whole memory. Lifetimes, `once` and drawn questions start over, so that new answers reveal more. */
+  async forgetEverything() {
+    return this.#memory.held(() => this.#memory.keys().forEach((key) => this.#memory.remove(key)));
   }
 
   #drawn(codes) {
@@ -182,14 +204,42 @@ export class Client {
     const asked = [...questions.keys()];
     const strange = Object.keys(answers).find((name) => !questions.has(name));
     if (strange !== undefined) throw new Refused(`"${strange}" is not a question of this collection.`, `Known: ${asked.join(", ")}.`);
-    const left = asked.filter((name) => !Object.hasOwn(answers, name));
+    const drawn = this.#asked();
+    const left = drawn.filter((name) => !Object.hasOwn(answers, name));
     if (left.length) {
       throw new Refused(
         `Questions without an answer: ${left.join(", ")}. Nothing was sent.`,
         "Answer all questions: an omitted question would reveal something.",
       );
     }
-    return asked.map((name) => [name, codeOf(questions.get(name), answers[name])]);
+    return drawn.map((name) => [name, codeOf(questions.get(name), answers[name])]);
+  }
+
+  #asked() {
+    const { ask } = this.collection;
+    if (ask === null) return [...this.collection.questions.keys()];
+    const units = this.#sortedUnits();
+    const key = `chosen/${fingerprintOf({ ask, units })}`;
+    if (!this.#memory.has(key)) {
+      const drawn = firstOfShuffled(units.map((_, position) => position), ask, this.#source).slice(0, ask);
+      this.#memory.set(key, drawn.toSorted((first, second) => first - second).flatMap((position) => units[position]));
+    }
+    const chosen = new Set(this.#memory.get(key));
+    return [...this.#keys].filter(([, question]) => chosen.has(question)).map(([name]) => name);
+  }
+
+  /** The keys of the questions of every unit, in an order that does not depend on that of the questions. */
+  #sortedUnits() {
+    const keys = unitsOf(this.collection).map((unit) => unit.map((name) => this.#keys.get(name)).toSorted());
+    return keys.toSorted((first, second) => (first.join() < second.join() ? -1 : 1));
+  }
+
+  #refuseUninvited(invitation) {
+    if (invitation !== null || this.collection.poll?.access !== "invited") return;
+    throw new Refused(
+      `"${this.collection.name}" accepts reports of invited people only. Nothing was sent.`,
+      "Use the code of your invitation.",
+    );
   }
 
   /** Refuse other true values if only one report is accepted, and answers that exceed the lifetime. */
@@ -199,6 +249,7 @@ export class Client {
       throw new Refused(
         `"${this.collection.name}" accepts one report per person, and yours was already sent.`,
         "The same answers send that report again, unless they were forgotten; different answers are not accepted.",
+        { key: "once", values: {} },
       );
     }
     const unpaid = this.#unpaid(codes);
@@ -218,7 +269,7 @@ export class Client {
 
   /** The lifetime if none is stated: enough for one report if only one is accepted, else for one change of every answer. */
   #defaultLifetime() {
-    const report = total([...this.operators.keys()].map((name) => this.#lossOf(name)));
+    const report = largestSum(this.collection, (name) => this.#lossOf(name));
     return report === null || this.collection.repeats === "once" ? report : report.times(2n);
   }
 
@@ -228,9 +279,9 @@ export class Client {
     return this.#losses.get(name);
   }
 
-  #computedLoss(name, { universe, parameters }) {
+  #computedLoss(name) {
     const operator = this.operators.get(name);
-    return operator.basket ? roundedLoss(operator.lifetimeGamma()) : (parameters.epsilon ?? null);
+    return operator.basket ? roundedLoss(operator.lifetimeGamma()) : statedLoss(this.collection.questions.get(name));
   }
 
   /** Return the questions, with their codes, whose true value was not sent to this holder yet. */
@@ -254,7 +305,9 @@ export class Client {
   #permanent(name, code) {
     const place = this.#place(name, code);
     if (!this.#memory.has(place)) {
-      this.#memory.set(place, { report: this.operators.get(name).sample(code, this.#source), state: {} });
+      const operator = this.operators.get(name);
+      const draw = operator.samplePermanent ?? operator.sample;
+      this.#memory.set(place, { report: draw(this.#memoryCode(name, code), this.#source), state: {} });
     }
     return this.#memory.get(place).report;
   }
@@ -306,7 +359,15 @@ export class Client {
   }
 
   #place(name, code) {
-    return `answer/${this.#keys.get(name)}/${code.toString(16)}`;
+    return `answer/${this.#keys.get(name)}/${this.#memoryCode(name, code).toString(16)}`;
+  }
+
+  /** What a permanent answer belongs to: the true value, or its cell by the seed of this device. */
+  #memoryCode(name, code) {
+    const [operator, key] = [this.operators.get(name), `seed/${this.#keys.get(name)}`];
+    if (!operator.drawSeed) return code;
+    if (!this.#memory.has(key)) this.#memory.set(key, operator.drawSeed(this.#source));
+    return operator.memoryCode(code, this.#memory.get(key));
   }
 
   #draftKey(codes) {
@@ -317,6 +378,10 @@ export class Client {
     return [this.collection.fingerprint, ...parts].join("/");
   }
 }
+
+const LASTING = ["holder/", "chosen/", "token/", "seed/"]; // keys of the memory that `forget` keeps
+
+const withInvitation = (report, invitation) => (invitation === null ? report : { ...report, invitation });
 
 const valuesOf = (codes) => codes.map(([, code]) => code);
 
@@ -329,23 +394,3 @@ const MICRO = 1_000_000n;
 
 /** Earlier memories contain the logarithm of the drawn ratio, slightly below the promise: round it up to six decimals. */
 const earlierLoss = (loss) => (loss === null || loss === undefined ? null : new Fraction(BigInt(Math.ceil(loss * 1e6)), MICRO));
-
-/** The smallest epsilon of six decimals with e**epsilon at or above a ratio, verified with integers. */
-function roundedLoss(ratio) {
-  if (ratio === null) return null;
-  const first = Math.ceil((logarithm(ratio) - 1e-9) * 1e6);
-  let loss = new Fraction(BigInt(Math.max(0, first)), MICRO);
-  while (ratio.n * ONE > ratio.d * expBelow(loss)) loss = loss.plus(new Fraction(1n, MICRO));
-  return loss;
-}
-
-/** The logarithm of any fraction above 0, even if it is too large for a double. */
-function logarithm(ratio) {
-  const near = ratio.toNumber();
-  return near < 1e300 ? Math.log(near) : logOfWhole(ratio.n) - logOfWhole(ratio.d);
-}
-
-function logOfWhole(whole) {
-  const shift = Math.max(0, bitLength(whole) - 60);
-  return Math.log(Number(whole >> BigInt(shift))) + shift * Math.LN2;
-}

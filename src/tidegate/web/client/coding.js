@@ -2,17 +2,20 @@
 
 import { Fraction, fraction } from "./fraction.js";
 import { Refused } from "./refused.js";
+import { sha256, utf8 } from "./sha256.js";
 import { commas, say } from "./text.js";
 import { valueAt } from "./universe.js";
 
 /**
  * Return the code of a true value. One outside the bounds is moved to the nearest or refused, as `outside` says.
  *
- * The code is a Number; for a set of items, a BigInt with bit i set if item i of the vocabulary is in the set.
+ * The code is a Number; for a set of items, a BigInt with bit i set if item i of the vocabulary is in the set; for a text, a BigInt
+ * of 64 bits.
  */
 export function codeOf(question, value) {
   const { universe } = question;
   if (universe.numeric) return binOf(universe, indexOfNumber(question, value));
+  if (universe.kind === "text") return textCode(question, value);
   return universe.kind === "items" ? basketCode(question, value) : categoryCode(question, value);
 }
 
@@ -48,6 +51,26 @@ function categoryCode({ attribute, universe }, value) {
     `"${attribute}" must be one of its ${commas(universe.listed)} listed values.`,
     `${some}${universe.listed > 20 ? ", ..." : ""}. Nothing was sent.`,
   );
+}
+
+/** 64 bits: the first bytes of a text, cut between two characters and padded with zeros, or those of its SHA-256. */
+function textCode({ attribute, parameters }, value) {
+  const isText = typeof value === "string" && value && !value.includes("\0") && !/\p{Surrogate}/u.test(value);
+  if (!isText) {
+    throw new Refused(`"${attribute}" needs a text of at least one character.`, "Empty answers are not sent. Nothing was sent.");
+  }
+  const bytes = parameters.hashed?.n ? sha256(utf8(value)).slice(0, 8) : firstBytes(value);
+  return Array.from({ length: 8 }, (_, place) => BigInt(bytes[place] ?? 0)).reduce((code, byte) => code * 256n + byte, 0n);
+}
+
+function firstBytes(value) {
+  const bytes = [];
+  for (const character of value) {
+    const next = utf8(character);
+    if (bytes.length + next.length > 8) break;
+    bytes.push(...next);
+  }
+  return bytes;
 }
 
 /** Unknown and repeated items are refused. */

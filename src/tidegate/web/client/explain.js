@@ -12,10 +12,15 @@ export function readAloud(question, operator, report) {
 
 /** The report as text; a noisy number can be outside the attribute's bounds. */
 export function sentWords(question, operator, report) {
+  if (operator.texts) return operator.sentWords(report);
   if (operator.choices) return operator.sentWords(report, question.universe.vocabulary);
   if (operator.gridPosition) {
     const { low, width } = question.universe;
     return say(low.plus(width.times(operator.gridPosition(report))));
+  }
+  if (operator.supportedCount) {
+    const several = `${commas(operator.supportedCount(report))} of the ${commas(operator.values)} values`;
+    return `the number ${commas(report)}, which stands for ${several}`;
   }
   if (Array.isArray(report)) return report.map((code) => wordsOf(question, code)).join(" and ") || "an empty list";
   return wordsOf(question, report - Math.floor((operator.reportSize - operator.values) / 2));
@@ -23,7 +28,7 @@ export function sentWords(question, operator, report) {
 
 /** What a holder concludes who considered every value equally likely before. */
 export function concluded(question, operator, report) {
-  if (operator.choices) return operator.concluded();
+  if (operator.choices || operator.texts) return operator.concluded();
   if (operator.basket) return ofItems(operator);
   if (operator.ordered) return ofNumber(question, operator.weights(report));
   return ofCategory(question, operator.values, operator.likeliest?.(report) ?? likeliest(operator.weights(report)));

@@ -13,13 +13,13 @@ const FEW = 8; // values shown as radio buttons; more are shown as a list
 const LONG = 2_000; // values up to which a list is shown; one of more is typed
 const SHOWN = 50; // listed values that are suggested while one types
 const MANY = 12; // items above which a search field is shown
-const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers send text to a server
+export const PRIVATE = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" }; // some spelling checkers send text to a server
 
 /** The field of a question. */
 export function fieldFor(name, question, operator) {
   const id = `question-${name}`;
   const { universe } = question;
-  const kind = universe.span ? moment : universe.numeric ? number : universe.kind === "items" ? items : category;
+  const kind = universe.span ? moment : universe.numeric ? number : universe.kind === "items" ? items : universe.kind === "text" ? words : category;
   const problem = element("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const { inner, read, first } = kind(id, name, question);
   const how = randomizedBy(question, operator);
@@ -53,6 +53,12 @@ function labeled(id, name, input, hint) {
   return { inner, read: () => input.value.trim() || null, first: () => input };
 }
 
+function words(id, name, { parameters }) {
+  const input = element("input", { id, type: "text", "aria-describedby": `${id}-hint ${id}-problem`, ...PRIVATE });
+  const cut = parameters.hashed?.n ? "" : " Only the first 8 bytes are used: 8 letters, or fewer if they have accents.";
+  return labeled(id, name, input, `Any text.${cut}`);
+}
+
 /** A date or time. The value of such an input is text without a time zone: the device's own zone plays no role. */
 function moment(id, name, { universe }) {
   const { input: type, grid, says, outside, missing, content } = universe;
@@ -82,19 +88,25 @@ function category(id, name, { universe }) {
 /** A value of a long list, typed as it is listed; those that contain the typed text are suggested. */
 function typed(id, name, options) {
   const codes = new Map(options.map(([says, value]) => [says, value]));
+  const { input, suggested } = suggestions(id, options.map(([says]) => says));
+  const hint = `One of ${commas(options.length)} listed values. Type it exactly as it is listed.`;
+  const { inner, first } = labeled(id, name, input, hint);
+  inner.append(suggested);
+  return { inner, read: () => codes.get(input.value.trim()), first };
+}
+
+/** An input, and the list of the texts that contain what is typed in it. */
+export function suggestions(id, texts) {
   const suggested = element("datalist", { id: `${id}-suggested` });
   const described = `${id}-hint ${id}-problem`;
   const input = element("input", { id, type: "text", list: suggested.id, "aria-describedby": described, ...PRIVATE });
   input.addEventListener("input", () => {
     const matches = [];
     const part = input.value.trim();
-    if (part) for (const [says] of options) if (says.includes(part) && matches.push(says) === SHOWN) break;
-    suggested.replaceChildren(...matches.map((says) => element("option", { value: says })));
+    if (part) for (const text of texts) if (text.includes(part) && matches.push(text) === SHOWN) break;
+    suggested.replaceChildren(...matches.map((text) => element("option", { value: text })));
   });
-  const hint = `One of ${commas(options.length)} listed values. Type it exactly as it is listed.`;
-  const { inner, first } = labeled(id, name, input, hint);
-  inner.append(suggested);
-  return { inner, read: () => codes.get(input.value.trim()), first };
+  return { input, suggested };
 }
 
 function sideBySide(id, name, options) {
@@ -106,7 +118,7 @@ function sideBySide(id, name, options) {
 }
 
 /** Checkboxes or radio buttons, each inside its label. */
-function boxes(id, words, kind) {
+export function boxes(id, words, kind) {
   const inputs = words.map((_, place) => element("input", { ...kind, id: `${id}-${place}`, autocomplete: "off" }));
   const label = (says, place) => element("label", { class: "choice" }, inputs[place], element("span", {}, says));
   return { inputs, choices: words.map(label) };
@@ -129,15 +141,16 @@ function items(id, name, { universe, parameters }) {
   list.addEventListener("change", () => {
     count.textContent = `${commas(chosen().length)} of ${commas(inputs.length)} items selected.`;
   });
-  const search = inputs.length > MANY ? [searchOf(name, universe.vocabulary, choices)] : [];
+  const search = inputs.length > MANY ? [searchOf(`Search in ${name}`, universe.vocabulary, choices, "Search")] : [];
   const limit = parameters.choose ? [sentence(`Choose at most ${commas(parameters.choose.floor())}.`, "hint")] : [];
   const parts = [element("legend", {}, name), ...limit, ...search, list, count];
   const inner = element("fieldset", { "aria-describedby": `${id}-problem` }, ...parts);
   return { inner, read: chosen, first: () => inputs[0] };
 }
 
-function searchOf(name, vocabulary, choices) {
-  const search = element("input", { type: "search", placeholder: "Search", "aria-label": `Search in ${name}`, ...PRIVATE });
+/** A field that hides the choices whose text does not contain what is typed in it. */
+export function searchOf(label, vocabulary, choices, placeholder = label) {
+  const search = element("input", { type: "search", placeholder, "aria-label": label, ...PRIVATE });
   search.addEventListener("input", (event) => {
     event.stopPropagation(); // searching is not answering
     const wanted = search.value.trim().toLowerCase();

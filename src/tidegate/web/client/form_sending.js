@@ -7,6 +7,7 @@ const COUNTED = "It is stored without its time and counted together with other r
 const UNREACHED = "The holder's service could not be reached.";
 const LATE = "The holder's service did not respond in time.";
 const OFFLINE = {
+  outcome: "offline",
   received: false,
   what: "You are offline. Nothing was sent.",
   next: "Your report stays in this page. Press Send when you are online again.",
@@ -16,7 +17,9 @@ const OFFLINE = {
 export const bodyOf = (report) => JSON.stringify({ reports: [report] });
 
 /**
- * Send a report; return { received, what, next }: whether it was received, what happened, what to do. Never throws.
+ * Send a report; return { outcome, received, what, next, reason, status }: the outcome by name ("accepted", "known",
+ * "refused", "unconfirmed", "unreached", "late", "offline", "error"), whether it was received, what happened, what to do, and
+ * the service's reason or status. Never throws.
  *
  * `start` is awaited before anything is sent, and not called if nothing can be sent.
  */
@@ -39,29 +42,37 @@ export async function send(address, report, start) {
     const text = await answer.text();
     return answer.ok ? verdictIn(text) : errorIn(answer.status, text);
   } catch {
-    return unconfirmed(giveUp.signal.aborted ? LATE : UNREACHED);
+    return giveUp.signal.aborted ? unconfirmed(LATE, "late") : unconfirmed(UNREACHED, "unreached");
   } finally {
     clearTimeout(timer);
   }
 }
 
-const unconfirmed = (why = "") => ({ received: false, what: [why, UNCONFIRMED].filter(Boolean).join(" "), next: AGAIN });
+const unconfirmed = (why = "", outcome = "unconfirmed") => ({
+  outcome,
+  received: false,
+  what: [why, UNCONFIRMED].filter(Boolean).join(" "),
+  next: AGAIN,
+});
 
 /** The verdict of one report. Any unexpected response confirms nothing. */
 function verdictIn(text) {
   const verdicts = parsed(text)?.verdicts;
   const { place, verdict, reason } = (Array.isArray(verdicts) && verdicts.length === 1 && verdicts[0]) || {};
   if (place !== 0) return unconfirmed();
-  if (verdict === "accepted") return { received: true, what: "Your report was received.", next: COUNTED };
-  if (verdict === "known") return { received: true, what: "Your report was received earlier. It counts only once.", next: "" };
+  const outcome = verdict;
+  if (verdict === "accepted") return { outcome, received: true, what: "Your report was received.", next: COUNTED };
+  if (verdict === "known") return { outcome, received: true, what: "Your report was received earlier. It counts only once.", next: "" };
   if (verdict !== "refused") return unconfirmed();
-  return { received: false, what: `Your report was refused: ${typeof reason === "string" ? reason : "no reason was given"}.`, next: "" };
+  const why = typeof reason === "string" ? reason : "no reason was given";
+  return { outcome, received: false, what: `Your report was refused: ${why}.`, next: "", reason: why };
 }
 
 function errorIn(status, text) {
   const error = parsed(text)?.error;
   const what = typeof error?.what === "string" ? error.what : `The holder's service responded with an error (${status}).`;
-  return { received: false, what, next: typeof error?.do === "string" ? error.do : "Press Send later to try again." };
+  const next = typeof error?.do === "string" ? error.do : "Press Send later to try again.";
+  return { outcome: "error", received: false, what, next, status, reason: error ? what : "" };
 }
 
 function parsed(text) {

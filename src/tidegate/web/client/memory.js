@@ -6,6 +6,7 @@
  *   answer/KEY/CODE           { report: the permanent answer to a true value, state: { HOLDER: "sending" or "sent" } };
  *                             a draft for any other holder. KEY is `questionKey`, CODE is hexadecimal; it is the true
  *                             value and never leaves the device
+ *   seed/KEY                  the seed of this device, if the operator has one; CODE is then its `memoryCode`
  *   holder/HOLDER             { spent, lifetime }: epsilons as exact texts ("7/3"); null is unlimited
  *   FINGERPRINT/once          the id of the only report that each person can send; "" after it was deleted
  *   FINGERPRINT/reports       the number of reports drawn (if each is fresh)
@@ -66,6 +67,7 @@ export class Account {
     throw new Refused(
       `${this} ${asked} would need ${amount(more)} more. Nothing was sent.`,
       "Answers that you sent before can be sent again at no cost.",
+      { key: "lifetime", values: { holder: this.holder, spent: this.spent, lifetime: this.lifetime, more } },
     );
   }
 
@@ -192,5 +194,6 @@ function unusable(why) {
   return new Refused(
     `The memory of this browser ${why}. Nothing was randomized.`,
     "Allow this site to store data, and do not use a private window. An answer that cannot be stored is not sent.",
+    { key: "memory", values: {} },
   );
 }

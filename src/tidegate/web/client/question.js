@@ -12,10 +12,11 @@ const SINGLE = {
   "laplace-noise": { ordered: true, one: ["epsilon"] },
   "square-wave": { ordered: true, one: ["epsilon"] },
   hybrid: { ordered: true, one: ["epsilon"], onlyMean: true },
-  "randomized-response": { one: ["epsilon"], fresh: true },
+  "randomized-response": { one: ["epsilon", "random"], fresh: true },
   unary: { one: ["epsilon"], fresh: true },
   subset: { one: ["epsilon"] },
   "projective-geometry": { one: ["epsilon"], most: 2 ** 20 },
+  "hash-response": { one: ["epsilon"], fresh: true },
 };
 const SETS = {
   "select-a-size": { needed: [], allowed: ["fixed"], plans: true },
@@ -25,8 +26,8 @@ const SETS = {
   "one-option": { needed: ["epsilon"], allowed: [] },
 };
 const CHANCES = ["keep", "insert", "rho"];
-const WHOLES = ["cutoff", "largest", "fixed", "choose"];
-const PARAMETERS = ["epsilon", "privacy", "half_width", "sigma", "each", ...CHANCES, ...WHOLES];
+const WHOLES = ["cutoff", "largest", "fixed", "choose", "hashed"];
+const PARAMETERS = ["epsilon", "random", "privacy", "half_width", "sigma", "each", ...CHANCES, ...WHOLES];
 const LARGEST_EPSILON = 20n;
 const LARGEST_SIZE = 65_536;
 const LARGEST_BASKET = 1_000;
@@ -40,6 +41,7 @@ export function readQuestion(content, where) {
   const [size, step] = [universe.size, stepOf(universe)];
   const question = { attribute, operator, universe, parameters, plans: inOrder, size, step };
   if (Object.hasOwn(SETS, operator) || universe.kind === "items") checkSet(question);
+  else if (operator === "prefix" || universe.kind === "text") checkText(question);
   else checkSingle(question);
   return Object.freeze(question);
 }
@@ -53,6 +55,17 @@ function readPlan(content, where) {
 }
 
 const isChance = (value) => value.n >= 0n && value.compare(1n) <= 0;
+
+function checkText({ attribute, operator, universe, parameters, plans }) {
+  if (operator !== "prefix") throw new Refused(`"${attribute}" is text, which is never collected by ${operator}.`);
+  if (universe.kind !== "text") throw new Refused(`prefix needs text without a list of values, and "${attribute}" is not.`);
+  const strange = Object.keys(parameters).find((name) => !["epsilon", "hashed"].includes(name));
+  if (strange || plans.length) throw new Refused(`prefix ${strange ? `has no parameter ${strange}` : "does not accept plans"}.`);
+  if (!parameters.epsilon) throw new Refused("prefix needs one parameter.");
+  checkParameter(operator, "epsilon", parameters.epsilon, 2, null);
+  const { hashed } = parameters;
+  if (hashed && !(hashed.whole && isChance(hashed))) throw new Refused(`hashed of prefix must be a whole number from 0 to 1; it is ${say(hashed)}.`);
+}
 
 function checkSingle({ attribute, operator, universe, parameters, plans, size, step }) {
   const known = Object.hasOwn(SINGLE, operator) ? SINGLE[operator] : null;
@@ -72,6 +85,7 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
   if (strange || plans.length) throw new Refused(`${operator} ${strange ? `has no parameter ${strange}` : "does not accept plans"}.`);
   if (known.one.filter((name) => name in parameters).length !== 1) throw new Refused(`${operator} needs one parameter.`);
   for (const [name, value] of Object.entries(parameters)) checkParameter(operator, name, value, size, step);
+  if (parameters.each && !parameters.epsilon) throw new Refused("`each` needs `epsilon`, which must be larger.");
   if (parameters.each && parameters.each.compare(parameters.epsilon) >= 0) {
     throw new Refused(`each (${say(parameters.each)}) must be below epsilon (${say(parameters.epsilon)}).`);
   }
@@ -79,6 +93,7 @@ function checkSingle({ attribute, operator, universe, parameters, plans, size, s
 
 /** Noise of less than a quarter step leaves values unchanged; noise of 100 ranges leaves no information. */
 function checkParameter(operator, name, value, size, step) {
+  if (name === "random") return checkRandom(operator, value);
   const units = name === "half_width" || name === "sigma";
   const least = units ? step.over(4n) : new Fraction(1n, 1000n);
   const most = units ? step.times(100n * BigInt(size)) : new Fraction(name === "privacy" ? 100n : LARGEST_EPSILON);
@@ -87,6 +102,12 @@ function checkParameter(operator, name, value, size, step) {
     `${name} of ${operator} must be from ${say(least)} to ${say(most)}; it is ${say(value)}.`,
     "Outside these bounds, a report hides nothing or contains no information.",
   );
+}
+
+function checkRandom(operator, value) {
+  const [least, most] = [new Fraction(1n, 1000n), new Fraction(999n, 1000n)];
+  if (value.compare(least) >= 0 && value.compare(most) <= 0) return;
+  throw new Refused(`random of ${operator} must be a probability from ${say(least)} to ${say(most)}; it is ${say(value)}.`);
 }
 
 function checkSet({ attribute, operator, universe, parameters, plans, size }) {

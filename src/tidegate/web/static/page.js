@@ -60,4 +60,15 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button.copy");
   if (button) copy(button);
 });
+/** Code and tables that are wider than their box can be scrolled by keyboard. */
+const scrolled = new ResizeObserver((boxes) => {
+  for (const target of new Set(boxes.map((box) => box.target.closest("pre, .scroll")))) {
+    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+for (const box of document.querySelectorAll("pre, .scroll")) {
+  scrolled.observe(box);
+  for (const content of box.children) scrolled.observe(content); // the content can grow while the box stays
+}
 addEventListener("unhandledrejection", () => tell({ what: "This page failed.", do: "Reload it. If the problem persists, contact the data holder." }));

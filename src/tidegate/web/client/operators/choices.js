@@ -34,6 +34,9 @@ export function privset({ size: items, parameters }) {
     return count;
   };
   return common(items, {
+    p,
+    q,
+    supports: (report, option) => report.includes(option),
     reportSize: codes,
     sample: (code, source) => {
       const chosen = chosenOf(code, most);
@@ -64,6 +67,9 @@ export function oneOption({ size: items, parameters }) {
   const keep = Number((FULL * power) / (power + ONE));
   const gamma = new Fraction(BigInt(keep), BigInt(WHOLE - keep));
   return common(items, {
+    p: new Fraction(keep, FULL),
+    q: FIRST.minus(new Fraction(keep, FULL)),
+    supports: (report, option) => report === 2 * option + 1,
     reportSize: 2 * items,
     sample: (code, source) => {
       const [chosen, option] = [new Set(chosenOf(code, items)), below(items, source)];

@@ -23,7 +23,11 @@ export function projectiveGeometry({ size: values, parameters }) {
   // P(report | value) over 2**48 * points * inHyperplane
   const outside = (BigInt(WHOLE) - keep) * BigInt(inHyperplane);
   const inside = outside + keep * BigInt(points);
-  const supports = (report) => {
+  const common = BigInt(pointCount(prime, dimension - 2));
+  const all = FULL * BigInt(points) * BigInt(inHyperplane);
+  const p = new Fraction(inside * BigInt(inHyperplane), all);
+  const q = new Fraction(inside * common + outside * (BigInt(inHyperplane) - common), all);
+  const supportOf = (report) => {
     const vector = vectorOf(report, space);
     return (value) => dot(vector, vectorOf(value, space)) % prime === 0;
   };
@@ -31,6 +35,9 @@ export function projectiveGeometry({ size: values, parameters }) {
     values,
     reportSize: points,
     ordered: false,
+    p,
+    q,
+    supports: (report, value) => supportOf(report)(value),
     sample: (value, source) => {
       if (!coin(Number(keep), source)) return below(points, source);
       const free = digits(1 + below(prime ** (dimension - 1) - 1, source), prime, dimension - 1);
@@ -40,14 +47,15 @@ export function projectiveGeometry({ size: values, parameters }) {
       return pointOf([...free.slice(0, lead), (prime - rest) % prime, ...free.slice(lead)], prime);
     },
     repeated: (answer) => answer,
+    supportedCount: (report) => supportedCount(report, values, space),
     weights: (report) => {
-      const isSupported = supports(report);
+      const isSupported = supportOf(report);
       return forValues(values, (value) => (isSupported(value) ? inside : outside));
     },
     likeliest: (report) => {
       const ties = supportedCount(report, values, space);
       if (!ties) return { best: 0, ties: values, chance: new Fraction(1n, values) };
-      const isSupported = supports(report);
+      const isSupported = supportOf(report);
       let best = 0;
       while (!isSupported(best)) best++;
       return { best, ties, chance: new Fraction(inside, BigInt(ties) * inside + BigInt(values - ties) * outside) };

@@ -6,7 +6,7 @@ import { ONE, expBelow } from "../powers.js";
 import { FULL, forValues } from "./tables.js";
 
 export function randomizedResponse({ size: values, parameters }) {
-  const keep = keepFor(values, parameters.epsilon);
+  const keep = parameters.random ? keepBeside(values, parameters.random) : keepFor(values, parameters.epsilon);
   const again = parameters.each ? secondKeep(values, keep, keepFor(values, parameters.each)) : FULL;
   const [first, second] = [new Fraction(keep, FULL), new Fraction(again, FULL)];
   const p = first.times(second).plus(FIRST.minus(first).times(FIRST.minus(second)).over(values - 1));
@@ -21,6 +21,9 @@ export function randomizedResponse({ size: values, parameters }) {
     values,
     reportSize: values,
     ordered: false,
+    p,
+    q,
+    supports: (report, value) => report === value,
     sample: (value, source) => respond(value, Number(keep), source),
     repeated: (answer, source) => (again === FULL ? answer : respond(answer, Number(again), source)),
     weights: (report) => forValues(values, (value) => (report === value ? same : other)),
@@ -33,6 +36,11 @@ export function randomizedResponse({ size: values, parameters }) {
 function keepFor(values, epsilon) {
   const power = expBelow(epsilon);
   return (FULL * power) / (power + BigInt(values - 1) * ONE);
+}
+
+/** The probability of the true one if a share of all reports is a uniform draw: 1 - b + b / k. */
+function keepBeside(values, random) {
+  return FIRST.minus(random).plus(random.over(values)).times(FULL).floor();
 }
 
 /** The probability that the second layer keeps the first, so that both together keep the truth with the right probability. */

@@ -10,12 +10,17 @@ export function subset({ size: values, parameters }) {
   const size = bestSize(values, power);
   const odds = power.times(size).over(values - size);
   const keep = Number(odds.times(FULL).over(odds.plus(1n)).floor());
+  const p = new Fraction(keep, FULL);
+  const q = p.times(size - 1).plus(FIRST.minus(p).times(size)).over(values - 1);
   const inside = BigInt(keep) * BigInt(values - size);
   const outside = BigInt(WHOLE - keep) * BigInt(size);
   return {
     values,
     reportSize: values,
     ordered: false,
+    p,
+    q,
+    supports: (report, value) => report.includes(value),
     sample: (value, source) => {
       const held = new Set(coin(keep, source) ? [value] : []);
       while (held.size < size) {

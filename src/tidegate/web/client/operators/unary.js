@@ -17,6 +17,9 @@ export function unary({ size: values, parameters }) {
     values,
     reportSize: values,
     ordered: false,
+    p: new Fraction(1n, 2n),
+    q,
+    supports: (report, value) => report.includes(value),
     sample: (value, source) => codes.filter((code) => coin(code === value ? FAIR : Number(rare), source)),
     repeated: (answer, source) => {
       if (stay === FULL) return answer;
