@@ -15,8 +15,8 @@ from claims.probabilities import SEED
 from collect.simulated_survey import SimulatedSurvey, draw, poll_of
 
 from tidegate.collect.means import estimate_mean, mean_scores
-from tidegate.collect.poll_estimates import estimate_question
-from tidegate.collect.question_result import QuestionResult
+from tidegate.collect.polls.estimates import estimate_question
+from tidegate.collect.polls.question_result import QuestionResult
 from tidegate.collect.reconstruct.heaping import rounding
 from tidegate.operators import ChoiceOperator, Operator
 from tidegate.policy.collection import operator_for

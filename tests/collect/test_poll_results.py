@@ -19,8 +19,8 @@ from collect.surveys import open_survey
 
 from tidegate.collect.comparison import LEAST_REPORTS
 from tidegate.collect.encoding import code_of
-from tidegate.collect.poll_estimates import ANYONE, estimate_question
-from tidegate.collect.poll_results import COLUMNS, PollResults
+from tidegate.collect.polls.estimates import ANYONE, estimate_question
+from tidegate.collect.polls.results import COLUMNS, PollResults
 from tidegate.collect.shares import decisive_reports, estimate_shares
 from tidegate.collect.survey import Survey
 from tidegate.errors import TidegateError, Unsupported

@@ -15,7 +15,7 @@ from support.browser import open_tab
 from support.console_service import Console
 from support.poll_service import answer, poll_console
 
-from tidegate.collect.respondent_texts import form_texts
+from tidegate.collect.polls.respondent_texts import form_texts
 from tidegate.service.access.permissions import OWNER
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 from base64 import b64decode
 from collections.abc import Iterator
@@ -172,10 +173,10 @@ def test_list_has_the_state_of_every_poll(polls: RunningService) -> None:
 
 
 def test_poll_whose_time_has_come_is_not_open(polls: RunningService) -> None:
-    import time
-
-    assert polls.post(AT, canteen(poll="brief", closes=closing_time(1.5 / 86_400))).status_code == 201
-    time.sleep(1.6)
+    for seconds in (1.5, 6, 24):  # a busy machine may need longer than the first to open it
+        if polls.post(AT, canteen(poll="brief", closes=closing_time(seconds / 86_400))).status_code == 201:
+            break
+    time.sleep(seconds + 0.1)
     assert polls.get(f"{AT}/brief").json()["state"] in ("over", "closed")
 
 

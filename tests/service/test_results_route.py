@@ -9,7 +9,7 @@ import pytest
 from collect.test_poll_results import CANTEEN, reports
 from support.service import RunningService, run_service
 
-from tidegate.collect.poll_results import PollResults
+from tidegate.collect.polls.results import PollResults
 from tidegate.policy import Dataset, Policy
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT
 

@@ -29,7 +29,7 @@ from web.polls import (
     read_poll,
 )
 
-from tidegate.collect.respondent_texts import form_texts, respondent_texts
+from tidegate.collect.polls.respondent_texts import form_texts, respondent_texts
 from tidegate.policy import Collection
 
 if TYPE_CHECKING:

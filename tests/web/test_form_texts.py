@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from support.form_service import Fault, Site
 
+from tidegate.collect.polls.respondent_texts import LANGUAGES, form_texts, respondent_texts
 from tidegate.collect.reconstruct.categories import shares
-from tidegate.collect.respondent_texts import LANGUAGES, form_texts, respondent_texts
 from tidegate.collect.shares import Group
 from tidegate.exact import Number
 from tidegate.operators import ChoiceOperator, Hybrid, Operator, Pure, SquareWave

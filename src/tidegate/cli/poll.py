@@ -121,7 +121,7 @@ def _write_key(file: Path, policy: Any, name: str, ledger: str) -> None:
     """Create the key of the invitations and write it into the file, if the poll can be opened with it."""
     import tidegate as tg
     from tidegate.collect.invitations import create_key
-    from tidegate.collect.poll_draft import with_invitation_key
+    from tidegate.collect.polls.draft import with_invitation_key
 
     collection = policy.collections[name]
     with tg.open(file, ledger=ledger) as session:

@@ -17,7 +17,7 @@ from tidegate.cli.output import INTERRUPTED, JSON, emit, say, write_whole
 from tidegate.errors import PolicyUnreadable, TidegateError, Unsupported
 
 if TYPE_CHECKING:
-    from tidegate.collect.poll_draft import DraftQuestion, PollDraft, Setting
+    from tidegate.collect.polls.draft import DraftQuestion, PollDraft, Setting
 
 T = TypeVar("T")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
@@ -70,7 +70,7 @@ def new(
 
 
 def _say_result(path: Path, draft: PollDraft, setting: Setting, *, accept_error: bool) -> None:
-    from tidegate.collect.poll_draft import is_large
+    from tidegate.collect.polls.draft import is_large
     from tidegate.exact import say as number
 
     worst = f"{number(100 * setting.worst, 2)} percentage points"
@@ -95,7 +95,7 @@ class Dialog:
 
     def run(self) -> tuple[PollDraft, Setting]:
         """Return the draft and the chosen epsilon with its expected errors."""
-        from tidegate.collect.poll_draft import PollDraft
+        from tidegate.collect.polls.draft import PollDraft
 
         holder = self._decide("holder", "Who asks? Respondents read this name first", "", _required)
         self.languages = self._decide("languages", "Languages of the poll", "en", _languages)
@@ -188,7 +188,7 @@ def _chosen(draft: PollDraft, answer: str) -> Setting:
 
 def read_question(text: str) -> Any:
     """Return the question that a text such as "often: How often? = Never, Daily; choose 2" describes."""
-    from tidegate.collect.poll_draft import DraftQuestion
+    from tidegate.collect.polls.draft import DraftQuestion
 
     name, colon, rest = text.partition(":")
     words, equals, answers = rest.rpartition("=")

@@ -28,7 +28,7 @@ def preview(
     json: bool = JSON,
 ) -> None:
     """Show the questions with their operators and expected errors, the loss of a person, and what respondents read."""
-    from tidegate.collect.respondent_texts import respondent_texts
+    from tidegate.collect.polls.respondent_texts import respondent_texts
     from tidegate.policy import read_policy
     from tidegate.session.protocol import choose_poll
 

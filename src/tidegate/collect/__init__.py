@@ -6,8 +6,9 @@ request.py     a report and its refusals          validation.py  which reports o
 survey.py      one collection: submit, distribution, close
 run.py         how a batch is processed          verdicts.py    the response to it
 result.py, charts.py   the estimated distribution with its error bounds
-poll_results.py, question_result.py, poll_estimates.py, poll_text.py, poll_charts.py   all questions with intervals, warnings, text and charts
-poll_draft.py  a new poll from a few decisions    state.py       what is counted and waits
+invitations.py, invitation_keys.py, blind_signatures.py   one code gives one report, and nobody can link the two
+state.py       what is counted and waits          strings.py     frequent texts               means.py, shares.py, poisoning.py
+polls/         a new poll, what respondents read, results of all questions
 measures.py    all privacy measures at once      adviser.py     which operator, with which parameters
 reconstruct/   distributions from counts         baskets/       sets of items                trees/       decision trees
 """
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
     from tidegate.collect.adviser import advise
     from tidegate.collect.client import Client
     from tidegate.collect.measures import Measures
-    from tidegate.collect.poll_draft import DraftQuestion, PollDraft
-    from tidegate.collect.poll_results import PollResults
-    from tidegate.collect.question_result import QuestionResult
+    from tidegate.collect.polls.draft import DraftQuestion, PollDraft
+    from tidegate.collect.polls.question_result import QuestionResult
+    from tidegate.collect.polls.results import PollResults
     from tidegate.collect.survey import Survey
     from tidegate.operators import Operator
     from tidegate.policy.collection import operator_for
 
 _WHERE = {
     "Client": "collect.client",
-    "DraftQuestion": "collect.poll_draft",
+    "DraftQuestion": "collect.polls.draft",
     "Measures": "collect.measures",
     "Operator": "operators",
-    "PollDraft": "collect.poll_draft",
-    "PollResults": "collect.poll_results",
-    "QuestionResult": "collect.question_result",
+    "PollDraft": "collect.polls.draft",
+    "PollResults": "collect.polls.results",
+    "QuestionResult": "collect.polls.question_result",
     "Survey": "collect.survey",
     "advise": "collect.adviser",
     "operator_for": "policy.collection",

@@ -38,7 +38,7 @@ from tidegate.tables.segments import Segments
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
     from tidegate.collect.means import Mean
-    from tidegate.collect.poll_results import PollResults
+    from tidegate.collect.polls.results import PollResults
     from tidegate.collect.reconstruct.bank import Progress
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.shares import ShareTable
@@ -327,7 +327,7 @@ class Survey:
 
     def results(self, *, confidence: float = 0.95) -> PollResults:
         """Estimate every question, from counted batches only, with intervals, bounds for false reports and warnings."""
-        from tidegate.collect.poll_estimates import estimate_poll  # here: its libraries take long to load
+        from tidegate.collect.polls.estimates import estimate_poll  # here: its libraries take long to load
 
         return estimate_poll(self, confidence=confidence)
 

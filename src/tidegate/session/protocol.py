@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
-    from tidegate.collect.poll_results import PollResults
+    from tidegate.collect.polls.results import PollResults
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
     from tidegate.collect.shares import ShareTable

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tidegate.collect.client import Client
     from tidegate.collect.means import Mean
     from tidegate.collect.memory import Memory
-    from tidegate.collect.poll_results import PollResults
+    from tidegate.collect.polls.results import PollResults
     from tidegate.collect.result import Band, Distribution
     from tidegate.collect.run import Submitted
     from tidegate.collect.shares import ShareTable
@@ -140,7 +140,7 @@ class RemoteSurvey:
 
     def results(self, *, confidence: float = 0.95) -> PollResults:
         """Return the results of every question, from counted batches only; see `Survey.results`."""
-        from tidegate.collect.poll_results import PollResults
+        from tidegate.collect.polls.results import PollResults
 
         data = self._client.get(f"{self._path}/results", confidence=confidence)
         return read_response(lambda: PollResults.from_dict(data))

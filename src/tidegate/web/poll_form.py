@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.collect.respondent_texts import form_texts, text_language
+from tidegate.collect.polls.respondent_texts import form_texts, text_language
 from tidegate.policy import Collection
 
 LABELS = ("holder", "hacker", "court", "device", "server")  # rows of "Who can learn your answer?"

@@ -10,8 +10,8 @@ from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from tidegate.collect.charts import counted_chart
-from tidegate.collect.poll_estimates import assemble, estimate_questions
-from tidegate.collect.poll_results import PollResults
+from tidegate.collect.polls.estimates import assemble, estimate_questions
+from tidegate.collect.polls.results import PollResults
 from tidegate.collect.state import state_of
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import TooLarge, Unsupported

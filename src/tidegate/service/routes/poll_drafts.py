@@ -15,7 +15,7 @@ from fastapi import Request
 from pydantic import ConfigDict, Field, create_model
 
 from tidegate.accounting.respondent import respondent_loss
-from tidegate.collect.respondent_texts import LANGUAGES, respondent_texts, text_language
+from tidegate.collect.polls.respondent_texts import LANGUAGES, respondent_texts, text_language
 from tidegate.errors import PolicyUnreadable, TidegateError
 from tidegate.exact import exact, plain
 from tidegate.operators import CHOICE_OPERATORS, VALUE_OPERATORS, parameters_of

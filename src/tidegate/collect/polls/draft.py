@@ -15,7 +15,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
-from tidegate.collect.respondent_texts import respondent_texts
+from tidegate.collect.polls.respondent_texts import respondent_texts
 from tidegate.errors import PolicyUnreadable, Unsupported
 from tidegate.exact import exact, plain, say
 from tidegate.policy.collection import MOST_ERROR, Collection

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.collect.question_result import in_language
+from tidegate.collect.polls.question_result import in_language
 from tidegate.exact import say
 from tidegate.html.notebook import Cell, Table, show
 
 if TYPE_CHECKING:
-    from tidegate.collect.poll_results import PollResults
-    from tidegate.collect.question_result import QuestionResult
+    from tidegate.collect.polls.question_result import QuestionResult
+    from tidegate.collect.polls.results import PollResults
 
 WIDEST = 40  # characters of a label in a table of text
 

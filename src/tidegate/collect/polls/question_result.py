@@ -167,7 +167,7 @@ class QuestionResult:
 
     def plot(self, path: str | Path | None = None, *, language: str = "") -> Chart:
         """Return horizontal bars with intervals in the order of the options; also write it to `path` (.svg or .png)."""
-        from tidegate.collect.poll_charts import question_chart
+        from tidegate.collect.polls.charts import question_chart
 
         return saved_chart(question_chart(self, language), path)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.collect.question_result import NUMBERS, QuestionResult, Texts, saved_chart
+from tidegate.collect.polls.question_result import NUMBERS, QuestionResult, Texts, saved_chart
 from tidegate.errors import TidegateError, Unsupported, did_you_mean
 from tidegate.frames import Row, Rows, safe_cell
 
@@ -118,7 +118,7 @@ class PollResults(Rows):
 
     def describe(self, language: str = "") -> str:
         """Return the results as text: a table for each question."""
-        from tidegate.collect.poll_text import describe
+        from tidegate.collect.polls.text import describe
 
         return describe(self, self.checked(language))
 
@@ -126,13 +126,13 @@ class PollResults(Rows):
         return self.describe()
 
     def _repr_html_(self) -> str:
-        from tidegate.collect.poll_text import notebook_html
+        from tidegate.collect.polls.text import notebook_html
 
         return notebook_html(self, self.languages[0])
 
     def plot(self, path: str | Path | None = None, *, language: str = "") -> Chart:
         """Return a chart with a panel for each question; also write it to `path` (.svg or .png)."""
-        from tidegate.collect.poll_charts import poll_chart
+        from tidegate.collect.polls.charts import poll_chart
 
         return saved_chart(poll_chart(self, self.checked(language)), path)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.charts import Axis, Bar, Chart, Interval, Table, numbers
-from tidegate.collect.poll_text import percent
-from tidegate.collect.question_result import in_language
+from tidegate.collect.polls.question_result import in_language
+from tidegate.collect.polls.text import percent
 from tidegate.exact import say
 
 if TYPE_CHECKING:
-    from tidegate.collect.poll_results import PollResults
-    from tidegate.collect.question_result import QuestionResult
+    from tidegate.collect.polls.question_result import QuestionResult
+    from tidegate.collect.polls.results import PollResults
 
 ROW = 26  # pixels for each bar
 
