@@ -15,6 +15,7 @@ from tidegate.ledger.entry import (
     HIDING_KEY,
     HIDING_OPEN,
     OPENED,
+    WITNESSED,
     Entry,
     entry_from,
 )
@@ -170,6 +171,11 @@ def hiding_openings(connection: Connection, account: str) -> list[Entry]:
 def collection(connection: Connection, account: str) -> Entry | None:
     """Return the entry that opened the latest version of a collection."""
     return _latest(connection, account, COLLECTING)
+
+
+def witness_changes(connection: Connection) -> list[Entry]:
+    """Return the entries about witnesses and the signing key, in order."""
+    return _of_kind(connection, "", WITNESSED)
 
 
 def payload(connection: Connection, number: int) -> str:

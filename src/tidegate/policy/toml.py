@@ -139,9 +139,9 @@ def _tables(file: Section, described: Section, folder: Path | None) -> Any:
 def _dataset(at: Section) -> Any:
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
     rows, edition, unit = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
-    reports = at.take("reports", text, "")
+    reports, witness = at.take("reports", text, ""), at.take("witness", list_of(text), ())
     at.done()
-    return lambda: Dataset(name, source, unit(), rows, ledger, edition, reports)
+    return lambda: Dataset(name, source, unit(), rows, ledger, edition, reports, witness)
 
 
 def _unit(at: Section) -> Any:
