@@ -27,12 +27,12 @@ def fill(ledger: Ledger, size: int) -> None:
         _add(ledger, min(AT_ONCE, missing))
 
 
-def fill_requests(ledger: Ledger, size: int) -> None:
-    """Add released requests of the data set, without entries."""
-    fields: dict[str, Any] = {"account": "people", "state": "released", "cells": "1", "record": "{}", "nonce": ""}
+def fill_requests(ledger: Ledger, size: int, *, account: str) -> None:
+    """Add withdrawn requests to a data set, without entries."""
+    fields: dict[str, Any] = {"account": account, "state": "withdrawn", "cells": "", "record": "", "nonce": ""}
     for start in range(1, size + 1, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, size + 1))
-        rows = [{**fields, "number": n, "key": f"k{n}", "place": n, "entry": 1} for n in numbers]
+        rows = [{**fields, "number": n, "key": f"k{n}", "place": None, "entry": 1} for n in numbers]
         with ledger.store.writing() as connection:
             connection.execute(requests.insert(), rows)
 
