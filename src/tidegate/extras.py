@@ -27,6 +27,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "spark": ("pyspark",),
     "sklearn": ("sklearn",),
     "polars": ("polars",),
+    "witness": ("cryptography", "fsspec"),
 }
 ACCELERATORS = ("uvloop", "httptools")  # the service works without them, only slower
 OPTIONAL = frozenset(package for packages in EXTRAS.values() for package in packages)

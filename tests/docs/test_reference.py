@@ -129,7 +129,7 @@ def test_commands_on_a_page_exist_with_their_options(page: Any) -> None:
 def test_missing_command_and_missing_option_are_detected() -> None:
     assert [*wrong_commands("tidegate anwser people.toml")] == ["tidegate anwser"]
     assert [*wrong_commands("tidegate answer people.toml --roh 0.1")] == ["tidegate answer --roh"]
-    assert [*wrong_commands("tidegate ledger show|prove people.toml")] == ["tidegate ledger prove"]
+    assert [*wrong_commands("tidegate ledger show|proof people.toml")] == ["tidegate ledger proof"]
     assert not [
         *wrong_commands('tidegate answer people.toml "SELECT ..." --fit      tidegate answer people.toml --free')
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from collect.invited import invited_report, poll_of, token_of
 from collect.surveys import SHOPPERS, policy_of, reports
+from ledger.charges import charge
 from ledger.requesters import TABLE
 from support.people import people_policy
 
@@ -19,9 +20,11 @@ from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.tokens import StoredToken, Tokens
+from tidegate.ledger.witness import configure
 from tidegate.policy import Policy
 from tidegate.release.result import Deferred
 
+ENTRIES = 300  # so that a tile of the Merkle tree is complete
 SOLDIERS = pa.table(soldiers.records())
 
 
@@ -31,6 +34,9 @@ def write_everything(url: str, folder: Path) -> None:
         session.answer(tg.count().by("sex"), epsilon="0.1", user="ann")
         session.answer([tg.count(), tg.mean("age")], epsilon="0.2", user="ben")
         session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
+        for number in range(ENTRIES):
+            charge(session.ledger, people_policy(), number, "1e-9")
+        configure(session.ledger.store, add=[str(folder.with_name("people.checkpoint"))])
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)
         for start in range(0, 300, 50):

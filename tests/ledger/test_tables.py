@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
+import psycopg
 import pytest
 from ledger.full_ledger import write_everything
 
@@ -73,19 +74,19 @@ def test_untouched_ledger_has_rows_in_every_table_and_no_problems(full_ledger: P
 def test_changed_column_is_reported(full_ledger: Path, table: str, column: str) -> None:
     """Change the first, a middle and the last row; for requests, one of each state."""
     with copy_of(full_ledger) as (path, sql):
-        keys = [key.name for key in metadata.tables[table].primary_key]
+        keys = [f'"{key.name}"' for key in metadata.tables[table].primary_key]
         rows = sql.execute(f"SELECT {', '.join(keys)} FROM {table} ORDER BY {', '.join(keys)}").fetchall()
         chosen = {rows[0], rows[len(rows) // 2], rows[-1]}
         if table == "tidegate_requests":
             chosen = {_request(sql, keys, state, column) for state in ("released", "waiting", "withdrawn", "withheld")}
         where = " AND ".join(f"{key} = ?" for key in keys)
         for row in chosen:
-            (old,) = sql.execute(f"SELECT {column} FROM {table} WHERE {where}", row).fetchone()
+            (old,) = sql.execute(f'SELECT "{column}" FROM {table} WHERE {where}', row).fetchone()
             now = _other(old, column)
-            sql.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (now, *row))
+            sql.execute(f'UPDATE {table} SET "{column}" = ? WHERE {where}', (now, *row))
             assert problems(path), (row, old, now)
-            back = tuple(now if key == column else value for key, value in zip(keys, row, strict=True))
-            sql.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (old, *back))
+            back = tuple(now if key == f'"{column}"' else value for key, value in zip(keys, row, strict=True))
+            sql.execute(f'UPDATE {table} SET "{column}" = ? WHERE {where}', (old, *back))
         assert problems(path) == []
 
 
@@ -109,10 +110,31 @@ def _other(value: object, column: str) -> object:
     return 7 if value is None else f"{value}0"
 
 
+def test_changed_column_is_reported_on_postgres(postgres_url: str, tmp_path: Path) -> None:
+    """Every fifth column, in the middle row of its table."""
+    write_everything(postgres_url, tmp_path / "reports")
+    with contextlib.closing(Ledger(postgres_url, read_only=True)) as ledger, psycopg.connect(postgres_url) as sql:
+        assert ledger.verify().problems == []
+        for table, column in COLUMNS[::5]:
+            keys = [f'"{key.name}"' for key in metadata.tables[table].primary_key]
+            query = f'SELECT {", ".join(keys)}, "{column}" FROM {table} ORDER BY {", ".join(keys)}'
+            rows = sql.execute(query).fetchall()
+            *row, old = rows[len(rows) // 2]
+            now = _other(old, column)
+            where = " AND ".join(f"{key} = %s" for key in keys)
+            sql.execute(f'UPDATE {table} SET "{column}" = %s WHERE {where}', (now, *row))
+            sql.commit()
+            assert ledger.verify().problems, (table, column)
+            back = [now if key == f'"{column}"' else value for key, value in zip(keys, row, strict=True)]
+            sql.execute(f'UPDATE {table} SET "{column}" = %s WHERE {where}', (old, *back))
+            sql.commit()
+        assert ledger.verify().problems == []
+
+
 @pytest.mark.parametrize("table", [name for name in metadata.tables if name not in EXCEPTIONS])
 def test_deleted_row_is_reported(full_ledger: Path, table: str) -> None:
     with copy_of(full_ledger) as (path, sql):
-        keys = ", ".join(key.name for key in metadata.tables[table].primary_key)
+        keys = ", ".join(f'"{key.name}"' for key in metadata.tables[table].primary_key)
         sql.execute(f"DELETE FROM {table} WHERE ({keys}) IN (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1)")
         assert problems(path)
 

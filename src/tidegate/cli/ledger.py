@@ -1,9 +1,12 @@
-"""ledger show|verify|export|backup|restore: read, check, export and save the durable record."""
+"""ledger show|verify|export|backup|restore: read, check, export and save the durable record. See also ledger_custody.py."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from json import dumps
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import typer
@@ -16,16 +19,30 @@ ledger = typer.Typer(help="Read, verify, export, back up and restore the ledger.
 WHERE = typer.Argument(help="A policy file, a ledger file, an exported .jsonl file, or postgresql://...")
 
 
-def _open(where: str) -> Any:
+def open_ledger(where: str) -> Any:
     from tidegate.ledger import Ledger
 
-    return Ledger(_address(where), read_only=True)
+    return Ledger(address_of(where), read_only=True)
 
 
-def _address(where: str) -> str:
+def address_of(where: str) -> str:
     from tidegate.session import open_session
 
     return open_session(where).ledger_address if where.endswith(".toml") else where
+
+
+def policy_of(where: str) -> Any:
+    """Return the policy of a policy file; None for a ledger."""
+    from tidegate.policy import read_policy
+
+    return read_policy(where) if where.endswith(".toml") else None
+
+
+def policy_witnesses(where: str, policy: Any) -> list[str]:
+    """Return the addresses of a policy's witnesses, relative to its file."""
+    from tidegate.ledger.notes import absolute
+
+    return [absolute(address, Path(where).parent) for address in policy.dataset.witness]
 
 
 @ledger.command("show")
@@ -38,24 +55,41 @@ def show(
     """Show a description of every entry, and the remaining budget."""
     from tidegate.accounting.budget import PREFIX
     from tidegate.ledger import explain_entries, moment
+    from tidegate.ledger.tail import latest
+    from tidegate.ledger.witness import standings
 
-    ledger_file = _open(where)
-    lines = list(explain_entries(ledger_file.entries(account or None)))
-    lines = lines[-last:] if last else lines
-    accounts = {entry.account: entry for entry, _ in lines}
+    ledger_file = open_ledger(where)
+    lines = (
+        latest(ledger_file, last, account=account) if last else explain_entries(ledger_file.entries(account or None))
+    )
     if json:
-        entries = [{**entry.__dict__, "body": entry.content(), "says": text} for entry, text in lines]
-        return emit({"entries": entries, "head": ledger_file.head()})
+        return emit_entries(lines, ledger_file.head())
+    names: dict[str, None] = {}
     for entry, text in lines:
         say(f"{entry.number:>5}  {moment(entry)}  {entry.account}  {text}")
-    for name in accounts:
+        names[entry.account] = None
+    for name in names:
         if not name or "/" in name:
             continue  # entry 0, or a collection: its first entry states the loss per person, and nothing is spent
         state = ledger_file.account(name)
         say(
             f"{name}: {PREFIX[state.unit]}{state.spent.say()} of {state.ceiling.say()} spent, {state.left.say()} remaining"
         )
+    with ledger_file.store.reading() as connection:
+        for standing in standings(connection):
+            seen = f"has seen {standing.entries:,} entries" if not standing.problem else standing.problem
+            say(f"Witness {standing.address}: {seen}")
     return say(f"head {ledger_file.head()}")
+
+
+def emit_entries(lines: Iterable[tuple[Any, str]], head: str) -> None:
+    """Print entries as one JSON value, one after the other."""
+    print('{\n  "entries": [', end="")
+    for number, (entry, text) in enumerate(lines):
+        value = {**entry.__dict__, "body": entry.content(), "says": text}
+        encoded = dumps(value, indent=2, ensure_ascii=False)
+        print(",\n" if number else "\n", indent(encoded, "    "), sep="", end="")
+    print(f'\n  ],\n  "head": {dumps(head)}\n}}')
 
 
 @ledger.command("verify", short_help="Verify hashes, chain, prices and totals.")
@@ -64,6 +98,15 @@ def check(
     head: str = typer.Option("", "--head", help="A head noted earlier, to detect that entries were cut off."),
     selection: bool = typer.Option(
         False, "--selection", help="With a policy file: compute its hiding selections again from the key and the table."
+    ),
+    witness: list[str] = typer.Option(
+        [], "--witness", help="Compare the ledger with the checkpoint at this address (can be repeated)."
+    ),
+    since: Path | None = typer.Option(
+        None, "--since", help="A file of an earlier --save: verify only later entries in full."
+    ),
+    save: Path | None = typer.Option(
+        None, "--save", help="Save the state of this verification to a new file, for --since."
     ),
     json: bool = JSON,
 ) -> None:
@@ -74,10 +117,13 @@ def check(
     if selection:
         _verify_selection(where)
     with working("verifying"):
-        opened = None if where.endswith(".jsonl") else _open(where)
-        verdict = opened.verify(head=head) if opened else verify_export(Path(where), head=head)
-    if opened:
-        note_work(opened, "verification", holds=verdict.holds, entries=verdict.entries)
+        if where.endswith(".jsonl"):
+            if witness or since or save:
+                raise Unsupported("`--witness`, `--since` and `--save` need the ledger, not an export.")
+            verdict = verify_export(Path(where), head=head)
+        else:
+            verdict = verify_ledger(where, head=head, witnesses=witness, since=since, save=save)
+            note_work(open_ledger(where), "verification", holds=verdict.holds, entries=verdict.entries)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
         result = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
@@ -91,6 +137,28 @@ def check(
     )
 
 
+def verify_ledger(where: str, *, head: str, witnesses: list[str], since: Path | None, save: Path | None) -> Any:
+    """Verify a ledger, and compare it with the named witnesses and with those in its settings."""
+    from tidegate.ledger import notes
+    from tidegate.ledger import witness as witnessing
+
+    ledger_file = open_ledger(where)
+    verdict = ledger_file.verify(head=head, since=since, save=save)
+    with ledger_file.store.reading() as connection:
+        for address in dict.fromkeys((*witnesses, *witnessing.stored_addresses(connection))):
+            try:
+                note = notes.read(address)
+            except notes.Unreachable as error:
+                verdict.notes.append(f"The witness {notes.shown(address)} cannot be reached ({error}).")
+                continue
+            if note is None:
+                verdict.notes.append(f"The witness {notes.shown(address)} has no checkpoint yet.")
+                continue
+            seen = witnessing.compare(connection, note, address)
+            verdict.notes.append(f"The witness {notes.shown(address)} has seen the first {seen.size:,} entries.")
+    return verdict
+
+
 def _verify_selection(where: str) -> None:
     """Refuse a ledger whose hiding selections do not follow from the key and the table."""
     if not where.endswith(".toml"):
@@ -99,7 +167,7 @@ def _verify_selection(where: str) -> None:
     from tidegate.session import open_session
 
     with working("computing the selections again"), open_session(where) as session:
-        problems = recompute_selections(session.policy, lambda: session.table, _open(where))
+        problems = recompute_selections(session.policy, lambda: session.table, open_ledger(where))
     if problems:
         raise LedgerBroken(
             f"The selections do not follow from the key and the table: {problems[0]}"
@@ -118,7 +186,7 @@ def export(
     """Export every entry and every stored result as JSON lines."""
     from tidegate.ledger import export_lines
 
-    lines = export_lines(_open(where))
+    lines = export_lines(open_ledger(where))
     if out is None:
         for line in lines:
             say(line)
@@ -154,7 +222,7 @@ def backup(
     from tidegate.ledger.upkeep import note_work
 
     with working("copying"):
-        opened = _open(where)
+        opened = open_ledger(where)
         copied = copy_ledger(opened, dest)
     note_work(opened, "backup", entries=copied.entries)
     if json:
@@ -174,13 +242,24 @@ def restore(
     write_off: bool = typer.Option(
         False, "--write-off", help="Accept a backup with missing entries, and charge their cost again."
     ),
+    witness: list[str] = typer.Option(
+        [], "--witness", help="Compare the backup with the checkpoint at this address (can be repeated)."
+    ),
     json: bool = JSON,
 ) -> None:
     """Verify a backup and replace the ledger with it. No budget is returned."""
     from tidegate.ledger import restore as restore_ledger
 
     with working("restoring"):
-        restored = restore_ledger(source, _address(where), head=head, write_off=write_off)
+        policy = policy_of(where)
+        named = [*witness, *(policy_witnesses(where, policy) if policy else ())]
+        options: dict[str, Any] = {
+            "head": head,
+            "write_off": write_off,
+            "witnesses": named,
+            "policies": [policy] if policy else [],
+        }
+        restored = restore_ledger(source, address_of(where), **options)
     if json:
         result = {"restored": restored.path, "entries": restored.entries, "head": restored.head}
         return emit({**result, "written_off": restored.written_off, "aside": restored.aside})
@@ -194,3 +273,6 @@ def restore(
         "Charges after this backup that are in no other copy are lost. Compare the head with the newest one you noted.",
         f"head {restored.head}",
     )
+
+
+from tidegate.cli import ledger_custody  # noqa: E402, F401  (its commands are added to these)

@@ -13,12 +13,13 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Table, insert, select
 
 from tidegate.errors import LedgerUnavailable
-from tidegate.ledger import file
+from tidegate.ledger import file, stream
 from tidegate.ledger.entry import Entry, canonical, entry_from
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import metadata
@@ -91,7 +92,7 @@ def mark(path: Path, state: int) -> None:
 def _empty_ledger(path: Path) -> Iterator[Connection]:
     """Open a new, empty ledger in a file, to be filled with another's rows."""
     write_new(path)
-    ledger = Ledger(str(path))
+    ledger = Ledger(str(path), is_witnessed=False)
     try:
         with ledger.store.writing() as connection:
             for table in reversed(metadata.sorted_tables):
@@ -132,34 +133,78 @@ def export_lines(ledger: Ledger, *, dataset: str = "") -> Iterator[str]:
     Such an export names the data set in its header. Its entries and totals verify; only the whole ledger shows whether
     entries are missing.
     """
-    entries, payloads, *_ = ledger.snapshot()
     yield canonical({**HEADER, "dataset": dataset} if dataset else HEADER)
-    for entry in entries:
-        if dataset and entry.account.partition("/")[0] != dataset:
-            continue
-        yield entry.line()
-        if entry.number in payloads:
-            yield canonical({"number": entry.number, "payload": payloads[entry.number]})
+    with ledger.store.reading() as connection:
+        payloads = stream.Payloads(connection)
+        for entry in stream.Entries(connection):
+            payload = payloads.pop(entry.number)
+            if dataset and entry.account.partition("/")[0] != dataset:
+                continue
+            yield entry.line()
+            if payload is not None:
+                yield canonical({"number": entry.number, "payload": payload})
 
 
 def verify_export(path: Path, *, head: str = "") -> Verdict:
     """Verify an exported file. Every byte counts: a line that is not in its exact form is a change."""
+    problem = ""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            dataset = _dataset(file.readline().removesuffix(b"\n"))
+            if dataset is None:
+                return _broken("The file is not a complete export.")
+            lines = _Lines(file)
+            verdict = verify(lines, lines.payloads, head=head, dataset=dataset)
+            return _broken(lines.problem) if lines.problem else verdict
     except OSError as error:
-        raise LedgerUnavailable(
-            f'Cannot read "{path}": {error.strerror or type(error).__name__}.', "Check the path and its permissions."
-        ) from None
-    entries: list[Entry] = []
-    payloads: dict[int, str] = {}
-    lines = content.split(b"\n")
-    dataset = _dataset(lines[0])
-    if dataset is None or lines[-1] != b"":
-        return _broken("The file is not a complete export.")
-    for number, line in enumerate(lines[1:-1], start=2):
-        if not _take(line, entries, payloads):
-            return _broken(f"Line {number:,} is not in the form of an export.")
-    return verify(entries, payloads, head=head, dataset=dataset)
+        problem = error.strerror or type(error).__name__
+    raise LedgerUnavailable(f'Cannot read "{path}": {problem}.', "Check the path and its permissions.")
+
+
+class _Lines:
+    """The entries of an export, line by line. `payloads` receives the results that follow them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._number = file, 1
+        self.payloads = stream.Pairs()
+        self.problem = ""
+
+    def __iter__(self) -> Iterator[Entry]:
+        value = self._read()
+        while value is not None:
+            if set(value) != set(Entry.__dataclass_fields__):
+                return self._break()
+            entry, value = entry_from(value), self._read()
+            if value is not None and set(value) == {"number", "payload"}:
+                if value["number"] != entry.number or type(value["number"]) is not int:
+                    return self._break()
+                self.payloads[entry.number] = value["payload"]
+                value = self._read()
+            yield entry
+        return None
+
+    def _read(self) -> Any:
+        """Return the next line as values; None at the end, or if it is not in the exact form."""
+        line = self._file.readline()
+        self._number += 1
+        if not line:
+            return None
+        try:
+            value = json.loads(line)
+            is_exact = isinstance(value, dict) and line == canonical(value).encode() + b"\n"
+        except (ValueError, TypeError, RecursionError):
+            is_exact = False
+        if is_exact:
+            return value
+        self.problem = self.problem or (
+            f"Line {self._number:,} is not in the form of an export."
+            if line.endswith(b"\n")
+            else "The file is not a complete export."
+        )
+        return None
+
+    def _break(self) -> None:
+        self.problem = self.problem or f"Line {self._number:,} is not in the form of an export."
 
 
 def _dataset(line: bytes) -> str | None:
@@ -171,23 +216,6 @@ def _dataset(line: bytes) -> str | None:
         return dataset if canonical(named).encode() == line and isinstance(dataset, str) else None
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None
-
-
-def _take(line: bytes, entries: list[Entry], payloads: dict[int, str]) -> bool:
-    try:
-        value = json.loads(line)
-        if canonical(value).encode() != line:
-            return False
-        if set(value) == {"number", "payload"}:
-            number = value["number"]
-            in_place = bool(entries) and type(number) is int and entries[-1].number == number and number not in payloads
-            payloads[value["number"]] = value["payload"]
-            return in_place
-        entry = entry_from(value)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-    entries.append(entry)
-    return set(value) == set(Entry.__dataclass_fields__)
 
 
 def _broken(problem: str) -> Verdict:

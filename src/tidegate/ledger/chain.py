@@ -14,14 +14,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from tidegate.ledger import queries
-from tidegate.ledger.entry import ADOPTED, CREATED, FORMAT, GENESIS, Entry, canonical, sha256
+from tidegate.errors import LedgerUnavailable
+from tidegate.ledger import merkle, queries
+from tidegate.ledger.entry import ADOPTED, ARRIVED, CREATED, FORMAT, GENESIS, MOVED, Entry, canonical, sha256
 from tidegate.ledger.schema import entries, secrets
 
 LOG = logging.getLogger("tidegate.ledger")
 ADD_ENTRY = entries.insert()
 SERVICE = "/service"  # no data set has a slash in its name
-_NOTHING = {"account": "", "policy": "", "question": "", "amount": "0", "spent": "0", "ceiling": "0"}
+NOTHING = {"account": "", "policy": "", "question": "", "amount": "0", "spent": "0", "ceiling": "0"}
 
 
 def moment_text(moment: datetime) -> str:
@@ -37,11 +38,22 @@ def ends(connection: Connection, account: str) -> tuple[Entry | None, Entry | No
 
 def append(connection: Connection, end: Entry | None, *, at: str = "", **fields: Any) -> Entry:
     """Append an entry after the last one. `at` is its time, by default now."""
+    refuse_moved(end, **fields)
     number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
     entry = Entry(number=number, at=at or moment_text(datetime.now(UTC)), previous=previous, **fields).sealed()
     LOG.debug("An entry is written.", extra={"entry_kind": entry.kind})
     connection.execute(ADD_ENTRY, entry.__dict__)
+    merkle.add(connection, number)
     return entry
+
+
+def refuse_moved(end: Entry | None, *, kind: str, **fields: Any) -> None:
+    """Refuse to continue a ledger that was moved to another store."""
+    if end is not None and end.kind == MOVED and kind != ARRIVED:
+        raise LedgerUnavailable(
+            "This ledger was moved to another store: it can be read, but nothing can be charged here.",
+            "Name the new store in the policy (`ledger` in [dataset]), or with --ledger.",
+        )
 
 
 def unchanged(head: Entry) -> dict[str, Any]:
@@ -66,7 +78,7 @@ def write_genesis(connection: Connection) -> Entry:
     create_secret(connection, SERVICE)
     now = moment_text(datetime.now(UTC))
     names = {"kind": CREATED, "request": "genesis", "body": _body(connection)}
-    entry = Entry(number=0, at=now, previous=GENESIS, **names, **_NOTHING).sealed()
+    entry = Entry(number=0, at=now, previous=GENESIS, **names, **NOTHING).sealed()
     connection.execute(ADD_ENTRY, entry.__dict__)
     return entry
 
@@ -79,7 +91,7 @@ def adopt(connection: Connection) -> None:
     if connection.execute(select(secrets).where(secrets.c.account == SERVICE)).first() is None:
         create_secret(connection, SERVICE)
     names = {"kind": ADOPTED, "request": "adoption", "body": _body(connection)}
-    append(connection, queries.last(connection), **names, **_NOTHING)
+    append(connection, queries.last(connection), **names, **NOTHING)
 
 
 def _body(connection: Connection) -> str:

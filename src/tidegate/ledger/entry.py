@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from tidegate.frames import Row
@@ -34,6 +35,11 @@ COLLECTING = "collection"  # a collection opens, new or in a new version: the bo
 REPORTED = "reports"  # a batch of randomized reports was accepted: their number, location, and the counts after it
 INVITATION_KEY = "invitation-key"  # a key for the invitations of a collection: the body contains the public part
 INVITED = "invitations"  # invitation codes were created: how many, and a digest of the set of their hashes
+WITNESSED = "witness"  # the witnesses or the signing key changed: the public key, and keyed hashes of the addresses
+ROTATED = "rotation"  # the secret of the service was replaced: the body commits to the new one
+EXPIRED = "expiry"  # contents of released records were deleted: the body names them, with hashes of what remains
+MOVED = "moved"  # the ledger was copied to another store: nothing can follow here
+ARRIVED = "arrival"  # the same, in the other store: it continues from here
 CLOSED = "closing"  # a collection accepts no more reports
 
 
@@ -65,8 +71,10 @@ class Entry:
 
     def digest(self) -> str:
         """Return the SHA-256 over every field except the hash, in canonical form."""
-        fields = {name: value for name, value in self.__dict__.items() if name != "hash"}
-        return hashlib.sha256(canonical({"format": FORMAT, **fields}).encode()).hexdigest()
+        values = self.__dict__
+        before = [encode_basestring_ascii(values[name]) for name in _BEFORE]
+        after = [encode_basestring_ascii(values[name]) for name in _AFTER]
+        return hashlib.sha256((_SEALED % (*before, self.number, *after)).encode()).hexdigest()
 
     def content(self) -> Any:
         """Return the body as values."""
@@ -84,7 +92,26 @@ class Entry:
 
 def canonical(value: Any) -> str:
     """Return canonical JSON: sorted keys, no white space, ASCII."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return "".join(_encode(value, 0))
+
+
+def _encoder() -> Callable[[Any, int], Iterable[str]]:
+    """Return the encoder of canonical JSON, built once: to build it takes longer than to encode a small value."""
+    encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # an interpreter without it
+        return lambda value, level: encoder.encode(value)
+    options = {"sort_keys": True, "skipkeys": False, "allow_nan": False}
+    fields = (None, encoder.default, encode_basestring_ascii, None, ":", ",", *options.values())
+    return make(*fields)  # type: ignore[no-any-return]
+
+
+_encode = _encoder()
+# What the hash covers, in canonical form: the texts whose names are before "number" in the alphabet, the number, the others.
+_TEXTS = sorted(set(Entry.__dataclass_fields__) - {"number", "hash"})
+_BEFORE, _AFTER = [name for name in _TEXTS if name < "number"], [name for name in _TEXTS if name > "number"]
+_MARKS = {**dict.fromkeys(_TEXTS, "%s"), "number": "%d", "format": str(FORMAT)}
+_SEALED = "{" + ",".join(f'"{name}":{_MARKS[name]}' for name in sorted(_MARKS)) + "}"
 
 
 def entry_from(row: Mapping[Any, Any]) -> Entry:

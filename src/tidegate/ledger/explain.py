@@ -14,23 +14,28 @@ from tidegate.accounting.budget import PREFIX
 from tidegate.ledger.entry import (
     ADOPTED,
     ANSWERED,
+    ARRIVED,
     CHARGED,
     CLOSED,
     COLLECTING,
     CREATED,
     DECIDED,
     DESK,
+    EXPIRED,
     FAILED,
     HIDING_KEY,
     HIDING_OPEN,
     INSPECTED,
     INVITATION_KEY,
     INVITED,
+    MOVED,
     OPENED,
     REPEATED,
     REPORTED,
+    ROTATED,
     SECOND,
     WITHDRAWN,
+    WITNESSED,
     WRITTEN_OFF,
     Entry,
     canonical,
@@ -174,6 +179,27 @@ def _written_off(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     )
 
 
+def _witnessed(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    key = body["key"].split("+")[1]
+    return f"Checkpoints are signed with the key {key}. Number of witnesses: {len(body['addresses']):,}."
+
+
+def _rotated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return "The secret of the service was replaced; tokens of respondents were revoked."
+
+
+def _expired(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return f"The contents of {len(body['records']):,} records that were released before {body['before']} were deleted."
+
+
+def _moved(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return "The ledger was moved to another store. Nothing can be charged here."
+
+
+def _arrived(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return "The ledger was moved here from another store."
+
+
 def _request(says: str) -> str:
     """Return what was requested; the text of a synthesis begins with "for" in the ledger."""
     return f"requested {says.removeprefix('for ')}" if says.startswith("for ") else f"queried {says or 'the data'}"
@@ -204,6 +230,11 @@ SENTENCES = {
     INVITATION_KEY: _invitation_key,
     INVITED: _invited,
     CLOSED: _closed,
+    WITNESSED: _witnessed,
+    ROTATED: _rotated,
+    EXPIRED: _expired,
+    MOVED: _moved,
+    ARRIVED: _arrived,
 }
 
 
@@ -230,7 +261,7 @@ def page(
     with ledger.store.reading() as connection:
         chosen = _read(connection, query)
         chosen.sort(key=lambda entry: entry.number)
-        policies = _in_force(connection, chosen)
+        policies = policies_in_force(connection, chosen)
     explained = list(explain_entries([*policies, *chosen]))[len(policies) :]
     return explained[::-1] if newest else explained
 
@@ -270,7 +301,7 @@ def _holds(text: Column[str], part: str) -> ColumnElement[bool]:
     return func.replace(text, part, "", type_=String) != text
 
 
-def _in_force(connection: Connection, chosen: Sequence[Entry]) -> list[Entry]:
+def policies_in_force(connection: Connection, chosen: Sequence[Entry]) -> list[Entry]:
     """Return the policy under which each account's first entry here was written: it gives spending its meaning."""
     first: dict[str, int] = {}
     for entry in chosen:

@@ -11,9 +11,10 @@ costs nothing more. Only one result of a request is ever recorded, and only a re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import Connection, select
@@ -35,7 +36,19 @@ from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
-from tidegate.ledger import arrivals, file, invitations, queries, remarks, shares, sources, totals
+from tidegate.ledger import (
+    arrivals,
+    file,
+    invitations,
+    proof,
+    queries,
+    remarks,
+    shares,
+    sources,
+    totals,
+    verification,
+    witness,
+)
 from tidegate.ledger.chain import append, ends, unchanged
 from tidegate.ledger.entry import (
     AMOUNTS,
@@ -52,8 +65,8 @@ from tidegate.ledger.entry import (
 from tidegate.ledger.known_sources import SourceGuard
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.source_states import ReadState, SourceStates
-from tidegate.ledger.store import Store
-from tidegate.ledger.verify import Verdict, verify
+from tidegate.ledger.store import Store, file_of
+from tidegate.ledger.verify import Verdict
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes, refuse_loosening
 from tidegate.policy.toml import policy_from_dict
@@ -174,15 +187,40 @@ ADD_RESULT = results.insert()
 class Ledger(Rows):
     """Append-only entries, chained by hash, in a SQLite file or a Postgres database."""
 
-    def __init__(self, url: str, *, read_only: bool = False) -> None:
+    def __init__(
+        self, url: str, *, read_only: bool = False, witnesses: Sequence[str] = (), is_witnessed: bool = True
+    ) -> None:
+        """Open or create a ledger.
+
+        Args:
+            read_only: Neither create nor migrate it.
+            witnesses: Addresses for its checkpoints, in addition to those in its settings.
+            is_witnessed: False for a copy that is not in use: it is not compared with a witness, and none receives its checkpoints.
+        """
+        is_witnessed &= not read_only
+        addresses = witness.named_addresses(witnesses) if is_witnessed else ()
+        if addresses:
+            witness.refuse_missing(file_of(url), addresses)
         self.store = Store(url, read_only=read_only)
+        self.witnesses = witness.Witnesses(self.store, addresses) if is_witnessed else None
         self._answered: dict[str, list[tuple[Entry, Any]]] = {}
         self._read_up_to: dict[str, int] = {}
         self._source_states = SourceStates(self.store)
         self._guards: dict[str, SourceGuard] = {}  # of accounts that were not opened yet
 
     def close(self) -> None:
+        if self.witnesses is not None:
+            self.witnesses.close()
         self.store.close()
+
+    def add_witnesses(self, addresses: Sequence[str]) -> None:
+        """Add addresses for the ledger's signed checkpoints to its settings."""
+        if self.witnesses is not None:
+            self.witnesses.add(addresses)
+
+    def prove(self, entry: str) -> dict[str, Any]:
+        """Return the proof that the ledger contains an entry, by its number or hash (`tidegate.ledger.proof`)."""
+        return proof.prove(self.store, entry)
 
     def watch_source(self, account: str, read: ReadState, *, guard: SourceGuard | None = None) -> None:
         """Record the state of an account's source with every charge, and compare it with every stored result.
@@ -439,15 +477,17 @@ class Ledger(Rows):
         with self.store.reading() as connection:
             return queries.snapshot(connection)
 
-    def verify(self, *, head: str = "") -> Verdict:
+    def verify(self, *, head: str = "", since: Path | None = None, save: Path | None = None) -> Verdict:
         """Verify entries, stored results, requests, counts, report ids, invitations, secrets and totals.
 
-        For a SQLite file, verify its pages, indexes and permissions too.
+        For a SQLite file, verify its pages, indexes and permissions too. `save` is a new file for the state of this
+        verification, and `since` such a file of an earlier one: only later entries are replayed.
         """
         with self.store.reading() as connection:
-            verdict = verify(*queries.snapshot(connection), head=head)
+            verdict = verification.verify_stored(connection, head=head, since=since, save=save)
             verdict.problems += arrivals.problems(connection)
             verdict.problems += invitations.problems(connection)
+            verdict.problems += witness.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict
@@ -457,6 +497,14 @@ class Ledger(Rows):
         with self.store.reading() as connection:
             last = queries.last(connection)
         return last.hash if last else GENESIS
+
+
+def open_in(connection: Connection, policy: Policy) -> Entry:
+    """Open the account of a policy inside the caller's transaction; return its entry."""
+    end, head = ends(connection, policy.dataset.name)
+    fields, after = _opening(connection, policy, head)
+    totals.put(connection, policy.dataset.name, after)
+    return append(connection, end, **fields)
 
 
 def _opening(connection: Connection, policy: Policy, head: Entry | None) -> tuple[dict[str, Any], totals.Totals]:

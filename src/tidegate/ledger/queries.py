@@ -16,6 +16,7 @@ from tidegate.ledger.entry import (
     HIDING_OPEN,
     INVITATION_KEY,
     OPENED,
+    WITNESSED,
     Entry,
     entry_from,
 )
@@ -186,6 +187,11 @@ def collections(connection: Connection, account: str) -> list[Entry]:
 def invitation_keys(connection: Connection, account: str) -> list[Entry]:
     """Return the entries of the keys for a collection's invitations, in order."""
     return _of_kind(connection, account, INVITATION_KEY)
+
+
+def witness_changes(connection: Connection) -> list[Entry]:
+    """Return the entries about witnesses and the signing key, in order."""
+    return _of_kind(connection, "", WITNESSED)
 
 
 def payload(connection: Connection, number: int) -> str:

@@ -67,6 +67,11 @@ class StoredRequest:
     place: int | None = None
     nonce: str = field(default_factory=lambda: system.token_hex(16))
 
+    def shown(self, columns: Iterable[str]) -> dict[str, Any]:
+        """Return the values of some columns; None for each if the content was deleted (`tidegate ledger expire`)."""
+        record = json.loads(self.record) if self.record else None
+        return {name: None if record is None else record[name] for name in columns}
+
 
 class ReleaseBook:
     """The requests of one data set."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tidegate.accounting.respondent import respondent_loss
+from tidegate.ledger import scratch
 from tidegate.ledger.entry import Entry, canonical, sha256
 from tidegate.policy.toml import collection_from_dict
+
+EXPIRED = "expired"  # instead of a hash: the content of a released record was deleted
 
 # Collections
 
@@ -67,7 +70,7 @@ class Standing:
     digest: str = ""
     ids: str = ""  # the sum of all report ids; empty if the last batch is of an earlier version of Tidegate
     closed: bool = False
-    batches: set[str] = field(default_factory=set)
+    has_batches: bool = False
 
 
 @dataclass
@@ -76,6 +79,7 @@ class Collections:
 
     versions: dict[int, Standing] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)  # account -> the entry that opened its latest version
+    batches: scratch.Mapping = field(default_factory=scratch.Mapping)  # names, after the opening entry of their version
 
     def open(self, entry: Entry) -> list[str]:
         """Replay an opening; return its problems."""
@@ -100,11 +104,11 @@ class Collections:
         body = entry.content()
         now = self.versions[self.latest[entry.account]]
         now.reports += body["accepted"]
-        refused_hash = body["refused_sha256"]
+        refused_hash, name = body["refused_sha256"], f"{self.latest[entry.account]}/{entry.request}"
         checks = (
             ("its number of reports does not add up", body["reports"] == now.reports and body["accepted"] > 0),
             ("its collection was closed before", not now.closed),
-            ("its batch was counted before", entry.request not in now.batches),
+            ("its batch was counted before", name not in self.batches),
             ("its time is not the scheduled one", body.get("scheduled", entry.at) == entry.at),
             ("it belongs to another version", body["opened"] == self.latest[entry.account]),
             (
@@ -112,7 +116,7 @@ class Collections:
                 refused_hash == (sha256(payload) if isinstance(payload, str) else ""),
             ),
         )
-        now.batches.add(entry.request)
+        self.batches[name], now.has_batches = 1, True
         now.digest, now.ids = body["counts"], body.get("ids", "")
         return [problem for problem, holds in checks if not holds]
 
@@ -146,7 +150,7 @@ class Collections:
             replayed, (size, text) = self.versions.get(opened), sums.get(opened, (0, ""))
             if replayed is None or size != replayed.reports or (replayed.ids and text != replayed.ids):
                 wrong.append(f"The report ids of the collection of entry {opened} differ from its entries.")
-            elif replayed.batches and not replayed.ids:
+            elif replayed.has_batches and not replayed.ids:
                 uncovered.append(
                     f"The report ids of the collection of entry {opened:,} are counted, but not covered by its entries: they "
                     "are from an earlier version. The next batch covers them."
@@ -155,7 +159,7 @@ class Collections:
 
 
 def _stands(said: Standing, counted: Mapping[str, Mapping[str, Any]]) -> bool:
-    if not said.batches:
+    if not said.has_batches:
         return not counted
     reports = {row["reports"] for row in counted.values()}
     packed = {name: bytes(row["counts"]) for name, row in counted.items()}
@@ -169,77 +173,78 @@ def _stands(said: Standing, counted: Mapping[str, Mapping[str, Any]]) -> bool:
 class Releases:
     """The requests of one account in the replay."""
 
-    left: dict[int, tuple[str, str, int]] = field(
-        default_factory=dict
-    )  # number -> key, hash of the record, entry; in order
-    waiting: dict[int, tuple[str, str, int]] = field(default_factory=dict)  # number -> key, hash, entry
-    withdrawn: dict[int, tuple[str, str, int]] = field(
-        default_factory=dict
-    )  # number -> key, hash of what remains, entry
-    withheld: dict[int, tuple[str, str, int]] = field(default_factory=dict)  # number -> key, nothing, entry
-    waited: dict[int, str] = field(default_factory=dict)  # number -> hash of a released record while it was waiting
-    live: set[str] = field(default_factory=set)  # keys of released records and waiting requests
+    # number -> state, key, hash, entry, position, hash while it was waiting
+    requests: scratch.Mapping = field(default_factory=scratch.Mapping)
+    live: scratch.Mapping = field(default_factory=scratch.Mapping)  # keys of all but withdrawn requests
     last: int = 0
+    released: int = 0
 
     def decide(self, body: Any, entry: int) -> list[str]:
         """Replay a batch of decisions; return its problems."""
         wrong = []
         for number, key, said in body["released"]:
-            waited, hidden, _ = self.waiting.pop(number, (None, "", 0))
-            new = waited is None and number > self.last and number not in self.left and key not in self.live
-            if not new and waited != key:
+            state, known, hidden, _, position, waited = self.requests.get(str(number), ("", "", "", 0, None, ""))
+            new = not state and number > self.last and key not in self.live
+            if not new and (state, known) != ("waiting", key):
                 wrong.append(
                     f"request {number:,} is released, but it was released or withdrawn before, or its key belongs to another request"
                 )
-            if hidden:
-                self.waited[number] = hidden
-            self.left[number] = key, said, entry
-            self.live.add(key)
-        for number, key, said in body["waiting"]:
-            if number <= self.last or number in self.left or number in self.waiting or key in self.live:
-                wrong.append(f"request {number:,} is deferred, but was decided before")
-            self.waiting[number] = key, said, entry
-            self.live.add(key)
+            if position is None:
+                self.released += 1
+            waited = hidden if state == "waiting" else waited
+            self.requests[str(number)] = ["released", key, said, entry, position or self.released, waited]
+            self.live[key] = 1
         withheld = body.get("withheld", ())
+        for number, key, said in body["waiting"]:
+            wrong += self._defer(number, key, "deferred")
+            self.requests[str(number)] = ["waiting", key, said, entry, None, ""]
         for number, key in withheld:
-            if number <= self.last or number in self.left or key in self.live:
-                wrong.append(f"request {number:,} is withheld, but was decided before")
-            self.withheld[number] = key, "", entry
-            self.live.add(key)
+            wrong += self._defer(number, key, "withheld")
+            self.requests[str(number)] = ["withheld", key, "", entry, None, ""]
         self.last = max([self.last, *(number for number, *_ in (*body["released"], *body["waiting"], *withheld))])
         return wrong
+
+    def _defer(self, number: int, key: str, state: str) -> list[str]:
+        known = number <= self.last or str(number) in self.requests or key in self.live
+        self.live[key] = 1
+        return [f"request {number:,} is {state}, but was decided before"] if known else []
 
     def withdraw(self, body: Any, entry: int) -> list[str]:
         """Replay a withdrawal; return its problems."""
         number, key = body["withdrawn"]
-        wrong = (
-            []
-            if self.waiting.pop(number, (None, "", 0))[0] == key
-            else [f"request {number:,} is withdrawn, but was not waiting"]
-        )
-        self.withdrawn[number] = key, body.get("remains", ""), entry
-        self.live.discard(key)
+        state, known, *_ = self.requests.get(str(number), ("", ""))
+        wrong = [] if (state, known) == ("waiting", key) else [f"request {number:,} is withdrawn, but was not waiting"]
+        self.requests[str(number)] = ["withdrawn", key, body.get("remains", ""), entry, None, ""]
+        self.live.pop(key)
+        return wrong
+
+    def expire(self, body: Any) -> list[str]:
+        """Replay the deletion of contents; return its problems."""
+        wrong = []
+        for number, hashed in body["records"]:
+            state, key, _, entry, position, _ = self.requests.get(str(number), ("", "", "", 0, None, ""))
+            if state != "released":
+                wrong.append(f"the content of request {number:,} is deleted, but it was not released")
+            self.requests[str(number)] = ["released", key, hashed, entry, position, EXPIRED]
         return wrong
 
 
 def compare(releases: Mapping[str, Releases], requests: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return a problem for each request that differs from the entries: its state, its entry, or its record."""
-    rows_by_account: dict[str, dict[int, Mapping[str, Any]]] = {}
+    different: list[tuple[str, Any]] = []
+    sizes, before = dict.fromkeys(releases, 0), ("", 0)
     for row in requests:
-        rows_by_account.setdefault(row["account"], {})[row["number"]] = row
-    wrong = []
-    for account in {**releases, **rows_by_account}:
-        replayed, rows = releases.get(account, Releases()), rows_by_account.get(account, {})
-        stored = {number: _standing(row, replayed) for number, row in rows.items()}
-        expected: dict[int, tuple[Any, ...]] = {
-            **{n: ("released", *fields, position, "") for position, (n, fields) in enumerate(replayed.left.items(), 1)},
-            **{n: ("waiting", *fields, None, "") for n, fields in replayed.waiting.items()},
-            **{n: ("withdrawn", *fields, None, "") for n, fields in replayed.withdrawn.items()},
-            **{n: ("withheld", *fields, None, "") for n, fields in replayed.withheld.items()},
-        }
-        different = [n for n in {**expected, **stored} if expected.get(n) != stored.get(n)]
-        wrong += [f"Request {n} of {account} differs from its entries." for n in sorted(different, key=str)]
-    return wrong
+        account, number = row["account"], row["number"]
+        replayed = releases.get(account)
+        expected = replayed.requests.get(str(number)) if replayed and type(number) is int else None
+        if expected is None or (account, number) == before or _standing(row, expected) != (*expected[:5], ""):
+            different.append((account, number))
+        sizes[account], before = sizes.get(account, 0) + (expected is not None), (account, number)
+    for account, replayed in releases.items():
+        if sizes[account] != len(replayed.requests):
+            stored = {str(row["number"]) for row in requests if row["account"] == account}
+            different += [(account, number) for number, _ in replayed.requests.items() if number not in stored]
+    return [f"Request {number} of {account} differs from its entries." for account, number in different]
 
 
 def digest(row: Mapping[str, Any]) -> str:
@@ -253,17 +258,18 @@ def remains(row: Mapping[str, Any]) -> str:
     return sha256(canonical([row["nonce"], row["cells"]]))[:32]
 
 
-def _standing(row: Mapping[str, Any], replayed: Releases) -> tuple[Any, ...]:
+def _standing(row: Mapping[str, Any], expected: Sequence[Any]) -> tuple[Any, ...]:
     """Return a request as stored; the last field names another problem."""
-    number, state = row["number"], row["state"]
+    state, covered, waited = row["state"], expected[2], expected[5]
     if not all(isinstance(row[name], str) for name in ("key", "cells", "record", "nonce")):
-        return "a field has the wrong type", number
+        return "a field has the wrong type", row["number"]
     if state == "withdrawn":
-        covered = replayed.withdrawn.get(number, ("", "", 0))[1]
         hashed, odd = remains(row) if covered else "", row["record"] and "a record"
     elif state == "withheld":  # nothing of its record is stored
         hashed, odd = "", row["record"] + row["cells"] + row["nonce"]
+    elif waited == EXPIRED:
+        hashed, odd = remains(row), row["record"] and "a record"
     else:
-        hashed, hidden = digest(row), replayed.waited.get(number)
-        odd = "another nonce" if hidden and hidden != digest({**row, "state": "waiting"}) else ""
+        hashed = digest(row)
+        odd = "another nonce" if waited and waited != digest({**row, "state": "waiting"}) else ""
     return state, row["key"], hashed, row["entry"], row["place"], odd

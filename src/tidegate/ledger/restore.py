@@ -10,7 +10,7 @@ import contextlib
 import os
 import secrets as system
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,23 +21,35 @@ from sqlalchemy import Connection
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, queries, shares, totals
+from tidegate.ledger import file, queries, recovery, shares, totals
 from tidegate.ledger.backup import Copied, copy_file, copy_rows, mark, verify_file
 from tidegate.ledger.chain import append
-from tidegate.ledger.entry import CREATED, DECIDED, OPENED, WRITTEN_OFF, Entry, canonical
+from tidegate.ledger.entry import CREATED, DECIDED, OPENED, Entry
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import metadata
 from tidegate.ledger.store import complete, schema_revision
 from tidegate.ledger.verify import Verdict
+from tidegate.policy import Policy
 
 
-def restore(source: str | Path, address: str, *, head: str = "", write_off: bool = False) -> Copied:
+def restore(
+    source: str | Path,
+    address: str,
+    *,
+    head: str = "",
+    write_off: bool = False,
+    witnesses: Sequence[str] = (),
+    policies: Sequence[Policy] = (),
+) -> Copied:
     """Replace a ledger by a backup, or create it from the backup if it no longer exists.
 
     Args:
         head: The newest head that you noted. The backup must contain it.
         write_off: Accept a backup that lacks entries of the ledger at `address`. Their charges are charged again, so that
             no account and no user regains budget.
+        witnesses: Addresses of checkpoints, in addition to those in the settings of the backup. A backup with fewer entries
+            than they have seen is written off up to their totals, or refused.
+        policies: Policies of accounts that the backup lacks.
 
     Guarantee:
         The backup is verified before anything is changed. At any moment the ledger is the old one or the new one; a
@@ -53,7 +65,7 @@ def restore(source: str | Path, address: str, *, head: str = "", write_off: bool
     if not head:
         file.refuse_partial(origin, read_only=True)
     if "://" in address and not address.startswith("sqlite"):
-        return _restore_database(origin, address, head=head, write_off=write_off)
+        return _restore_database(origin, address, recovery.Options(head, write_off, witnesses, policies))
     path = Path(address.removeprefix("sqlite:///")).expanduser()
     temporary = path.with_name(f".{path.name}.{system.token_hex(6)}.new")
     with _cleanup(temporary):
@@ -65,7 +77,8 @@ def restore(source: str | Path, address: str, *, head: str = "", write_off: bool
             file.refuse_partial(origin, read_only=True)
         with _locked_file(path, same=path.exists() and origin.samefile(path)) as connection:
             newest = _newest(path) if connection else None
-            charged, now = _bring_up(temporary, newest, verdict, write_off=write_off)
+            options = recovery.Options(head, write_off, witnesses, policies)
+            charged, now = _bring_up(temporary, newest, verdict, options)
             aside = ""
             if connection is not None:
                 aside = str(path.with_name(f"{path.name}.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"))
@@ -75,39 +88,43 @@ def restore(source: str | Path, address: str, *, head: str = "", write_off: bool
                 )  # a process that waits for this file must not charge it
                 connection.execute("COMMIT")
             file.replace(temporary, path)
+    recovery.announce(str(path), options)
     return Copied(str(path), now.entries, now.head, path.stat().st_size, charged, aside)
 
 
-def _restore_database(origin: Path, address: str, *, head: str, write_off: bool) -> Copied:
+def _restore_database(origin: Path, address: str, options: recovery.Options) -> Copied:
     """Restore in one transaction: the database contains the old ledger or the new one."""
-    verify_file(origin, head=head)
-    ledger, stored = Ledger(address), Ledger(str(origin), read_only=True)
+    verify_file(origin, head=options.head)
+    ledger, stored = Ledger(address, is_witnessed=False), Ledger(str(origin), read_only=True)
     try:
         with ledger.store.writing() as target, stored.store.reading() as source:
             newest = None if ledger.store.created else _known(queries.every(target))
-            _refuse_newer(queries.every(source), newest, write_off=write_off)
+            _refuse_newer(queries.every(source), newest, write_off=options.write_off)
             for table in reversed(metadata.sorted_tables):
                 target.execute(table.delete())
             copy_rows(source, target)
             complete(target, since=schema_revision(source))
             charged = _write_off(target, newest) if newest else {}
+            charged |= recovery.write_off(target, options)
         now = ledger.verify()
     finally:
         ledger.close()
         stored.close()
     now.refuse()
+    recovery.announce(address, options)
     return Copied(ledger.store.shown, now.entries, now.head, written_off=charged)
 
 
 def _bring_up(
-    temporary: Path, newest: _Newest | None, verdict: Verdict, *, write_off: bool
+    temporary: Path, newest: _Newest | None, verdict: Verdict, options: recovery.Options
 ) -> tuple[dict[str, str], Verdict]:
     """Migrate the copy, write off missing charges, and verify it again."""
-    with contextlib.closing(Ledger(str(temporary))) as ledger:
+    with contextlib.closing(Ledger(str(temporary), is_witnessed=False)) as ledger:
         with ledger.store.writing() as connection:
             own = [entry for entry in queries.every(connection) if entry.number <= verdict.entries]
-            _refuse_newer(own, newest, write_off=write_off)
+            _refuse_newer(own, newest, write_off=options.write_off)
             charged = _write_off(connection, newest) if newest else {}
+            charged |= recovery.write_off(connection, options)
         now = ledger.verify()
     now.refuse()
     mark(temporary, file.WHOLE)
@@ -201,28 +218,9 @@ def _write_off(connection: Connection, newest: _Newest) -> dict[str, str]:
         by = _parts(connection, account, newest)
         if not missing and not by:
             continue
-        body = {
-            "head": newest.last.hash,
-            "number": newest.last.number,
-            "by": {user: str(part) for user, part in by.items()},
-        }
-        entry = append(
-            connection,
-            queries.last(connection),
-            account=account,
-            kind=WRITTEN_OFF,
-            policy=head.policy,
-            request=f"write-off/{newest.last.hash}",
-            question="",
-            amount=str(missing),
-            spent=str(spent + missing),
-            ceiling=head.ceiling,
-            body=canonical(body),
+        charged[account] = recovery.charge_again(
+            connection, head, missing, by, newest=(newest.last.number, newest.last.hash)
         )
-        totals.put(connection, account, totals.read(connection, account).after(entry))
-        for user, part in by.items():
-            shares.put(connection, account, user, shares.spent_by(connection, account, user) + part)
-        charged[account] = entry.amount
     return charged
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0011"
+REVISION = "0012"
 
 TEXTS = (
     "at",
@@ -41,6 +41,18 @@ results = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),  # of the entry that recorded it
     Column("payload", Text, nullable=False),
 )
+
+# The Merkle tree over the entries: hashes of complete subtrees with 2**level leaves. They follow from the entries.
+tiles = Table(
+    "tidegate_tiles",
+    metadata,
+    Column("level", Integer, primary_key=True, autoincrement=False),  # 8, 16, 24, ...
+    Column("index", BigInteger, primary_key=True, autoincrement=False),
+    Column("hash", Text, nullable=False),
+)
+
+# Where signed checkpoints go. An address can contain a password; entries hold a keyed hash of it.
+witnesses = Table("tidegate_witnesses", metadata, Column("address", Text, primary_key=True))
 
 # Requests for records. The record of somebody who waits is in here as well, so this database is as private as the data.
 requests = Table(

@@ -44,7 +44,7 @@ def stored_line(row: Mapping[str, Any]) -> bytes:
 
 
 @dataclass
-class _Epoch:
+class Epoch:
     """One selection: its quotas at each time (the entry's number, and the quotas since then)."""
 
     quotas: list[tuple[int, Any]]
@@ -69,7 +69,7 @@ class Selections:
 
     key: str = ""  # the commitment
     hidden: list[int] | None = None
-    epochs: dict[int, _Epoch] = field(default_factory=dict)
+    epochs: dict[int, Epoch] = field(default_factory=dict)
 
     def commit(self, key: str) -> list[str]:
         """Replay the commitment to a key, or to another list of groups before the first opening; return its problems."""
@@ -109,7 +109,7 @@ class Selections:
             before.quotas.append((entry, expected))
             before.stored = body["stored"]
         else:
-            self.epochs[epoch] = _Epoch([(entry, expected)], sizes, len(mix), body["stored"])
+            self.epochs[epoch] = Epoch([(entry, expected)], sizes, len(mix), body["stored"])
         return [problem for problem, holds in checks if not holds]
 
     def compare(

@@ -8,8 +8,10 @@ written in the transaction that records an answer, and `verify` recomputes it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -25,6 +27,7 @@ from tidegate.accounting import (
 )
 from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results, sources
+from tidegate.ledger.scratch import Mapping
 
 LISTED = ("count", "histogram", "sum", "variance", "std")  # statistics from which others can follow
 NOISY = (DiscreteLaplace, Moments, DiscreteGaussian, GaussianMoments)
@@ -50,7 +53,7 @@ BY_NAME = _FOUND.where(sources.c.name == bindparam("name"))
 FOLDING = _FOUND.where(sources.c.folds == 1, sources.c.result > bindparam("since")).order_by(sources.c.result)
 
 
-def name_of(ask: Mapping[str, Any]) -> str:
+def name_of(ask: dict[str, Any]) -> str:
     """Return the name of a query: the hash of its content."""
     return sha256(canonical(ask))
 
@@ -65,33 +68,46 @@ def noise_of(event: Any) -> Fraction:
     return sum((scale for scale in scales if scale is not None), Fraction(0))
 
 
-def parts_of(body: Any) -> Iterator[tuple[int, dict[str, Any], Any]]:
-    """Yield the queries of a charge from which others can follow: index, query, event."""
+@lru_cache(maxsize=4096)
+def read_event(text: str) -> Event:
+    """Return the event of a canonical text. Most charges of a ledger have one of a few events."""
+    return event_from_dict(json.loads(text))
+
+
+def parts_of(body: Any, text: str = "") -> Iterator[tuple[int, dict[str, Any], Any]]:
+    """Yield the queries of a charge from which others can follow: index, query, event. `text` is its canonical event."""
     question = body["question"]
     asks = question.get("asks") if isinstance(question, dict) and question.get("verb") == "answer" else None
     if not asks or "plan" in question:  # measured together: the integers are not those of single queries
         return
-    event = event_from_dict(body["event"])
+    event = read_event(text or canonical(body["event"]))
     events: tuple[Event, ...] = event.parts if isinstance(event, Together) and len(asks) > 1 else (event,)
     for part, (ask, part_event) in enumerate(zip(asks, events, strict=True)):
         if ask["ask"] in LISTED and isinstance(part_event, NOISY):
             yield part, ask, part_event
 
 
+def listed(body: Any, text: str = "") -> list[tuple[str, int, float, int]]:
+    """Return the queries of a charge from which others can follow: name, index, noise, whether counts can be folded."""
+    return [
+        (
+            name_of(ask),
+            part,
+            float(noise_of(event)),
+            int(ask["ask"] in ("count", "histogram") and ask["where"] is None),
+        )
+        for part, ask, event in parts_of(body, text)
+    ]
+
+
 def rows_of(charge: Entry, result: int) -> list[Row]:
     """Return the rows that an answered charge adds."""
-    return [
-        {
-            "account": charge.account,
-            "name": name_of(ask),
-            "charge": charge.number,
-            "result": result,
-            "part": part,
-            "noise": float(noise_of(event)),
-            "folds": int(ask["ask"] in ("count", "histogram") and ask["where"] is None),
-        }
-        for part, ask, event in parts_of(charge.content())
-    ]
+    return [_row(charge.account, charge.number, result, *query) for query in listed(charge.content())]
+
+
+def _row(account: str, charge: int, result: int, name: str, part: int, noise: float, folds: int) -> Row:
+    fields = (account, name, charge, result, part, noise, folds)
+    return dict(zip(_NAMES, fields, strict=True))
 
 
 def put(connection: Connection, charge: Entry, result: int) -> None:
@@ -100,23 +116,32 @@ def put(connection: Connection, charge: Entry, result: int) -> None:
         connection.exec_driver_sql(_STATEMENTS[connection.dialect.name], tuple(row[name] for name in _NAMES))
 
 
+@dataclass
 class Sources:
     """The list that follows from the entries."""
 
-    def __init__(self) -> None:
-        self.rows: dict[tuple[str, str], Row] = {}
+    rows: Mapping = field(default_factory=Mapping)
+    sizes: dict[str, int] = field(default_factory=dict)  # by account
 
-    def add(self, charge: Entry, result: int) -> None:
-        for row in rows_of(charge, result):
-            name = (row["account"], row["name"])
-            if name not in self.rows or row["noise"] < self.rows[name]["noise"]:
-                self.rows[name] = row
+    def add(self, account: str, charge: int, result: int, queries: Iterable[Any]) -> None:
+        """Add the queries of an answered charge (see `listed`)."""
+        for name, part, noise, folds in queries:
+            key = f"{account}/{name}"
+            before = self.rows.get(key)
+            if before is None or noise < before[3]:
+                self.rows[key] = [charge, result, part, noise, folds]
+                self.sizes[account] = self.sizes.get(account, 0) + (before is None)
 
-    def compare(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    def compare(self, rows: Iterable[Any]) -> list[str]:
         """Return a problem for each listed answer that does not follow from the entries."""
-        stored = {(row["account"], row["name"]): dict(row) for row in rows}
-        different = [name for name in {**self.rows, **stored} if self.rows.get(name) != stored.get(name)]
-        return [f"The list of answers of {account} does not follow from its entries." for account, _ in different]
+        wrong, sizes = [], dict.fromkeys(self.sizes, 0)
+        for row in rows:
+            account, name, *fields = (row[column] for column in _NAMES)
+            sizes[account] = sizes.get(account, 0) + 1
+            if self.rows.get(f"{account}/{name}") != fields:
+                wrong.append(account)
+        wrong += [account for account, size in sizes.items() if size < self.sizes.get(account, 0)]
+        return [f"The list of answers of {account} does not follow from its entries." for account in wrong]
 
 
 def rebuild(connection: Connection, ledger_entries: Iterable[Entry]) -> None:

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.extras import require
-from tidegate.ledger import file, queries, shares, sources, totals
+from tidegate.ledger import file, merkle, queries, shares, sources, totals
 from tidegate.ledger.chain import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 
@@ -48,6 +48,7 @@ class Store:
             self.created = _prepare_file(self.path, parsed, read_only)
         self.engine = _engine(parsed, read_only, self.shown)
         self.sqlite = self.engine.dialect.name == "sqlite"
+        self.after_commit: Callable[[], None] | None = None  # for checkpoints
         self._turn = threading.Lock()  # threads of one process queue here, fairly, instead of in SQLite's busy loop
         self.cache_turn = threading.Lock()  # for the ledger's cache of answered queries
         writable_path = None if read_only else self.path
@@ -80,6 +81,8 @@ class Store:
                     connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
                 yield connection
+        if self.after_commit is not None:
+            self.after_commit()
         file.LOG.debug("The transaction is committed.", extra={"is_committed": True})
 
     @contextmanager
@@ -171,6 +174,9 @@ def complete(connection: Connection, *, since: str) -> None:
     if since < "0005":
         shares.rebuild(connection, entries)
         sources.rebuild(connection, entries)
+    if since < "0012":
+        merkle.rebuild(connection)
+    if since < "0005":
         adopt(connection)
 
 
@@ -194,6 +200,14 @@ def _parse_address(url: str, read_only: bool) -> URL:
     except (SQLAlchemyError, ValueError):
         problem = "The URL of the ledger is not valid."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file of a SQLite ledger; None for a database, or an address that is not valid."""
+    try:
+        return file.path_of(make_url(url)) if "://" in url else Path(url).expanduser()
+    except (SQLAlchemyError, ValueError):
+        return None
 
 
 def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:

@@ -15,9 +15,11 @@ from sqlalchemy import Connection
 from tidegate.accounting import FREE, Amount, Ceilings, Price, budget_of, event_from_dict
 from tidegate.accounting.budget import UNLIMITED
 from tidegate.errors import TidegateError
+from tidegate.ledger import schema
 from tidegate.ledger.entry import CHARGED, OPENED, WRITTEN_OFF, Entry
 from tidegate.policy.toml import policy_from_dict
 
+TABLE = schema.totals
 _NAMES = ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")
 _READ = f"SELECT {', '.join(_NAMES)} FROM tidegate_totals WHERE account = {{0}}"  # noqa: S608
 _PUT = (
@@ -45,7 +47,12 @@ class Totals:
 
     def refusal(self, price: Price) -> str:
         """Return which limit a price exceeds: "epsilon", "z", "pure" (it has no pure loss), or nothing."""
-        after, limits = self.spent + price, self.ceilings
+        return self.plus(price).exceeded
+
+    @property
+    def exceeded(self) -> str:
+        """Which limit the total exceeds, as `refusal` names it."""
+        after, limits = self.spent, self.ceilings
         if limits.pure is None and limits.z is None:
             return "epsilon"
         if limits.pure is not None and after.pure is None:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-from tidegate.accounting import ZERO, Amount, budget_of, event_from_dict
+from tidegate.accounting import ZERO, Amount, Ceilings, Price, budget_of
 from tidegate.errors import LedgerBroken, TidegateError
-from tidegate.ledger import shares
+from tidegate.ledger import merkle, shares
 from tidegate.ledger import totals as account_totals
 from tidegate.ledger.chain import SERVICE, commitment
 from tidegate.ledger.entry import (
     ADOPTED,
     ANSWERED,
+    ARRIVED,
     CHARGED,
     CLOSED,
     COLLECTING,
     CREATED,
     DECIDED,
     DESK,
+    EXPIRED,
     FAILED,
     FORMAT,
     GENESIS,
@@ -28,21 +32,27 @@ from tidegate.ledger.entry import (
     INSPECTED,
     INVITATION_KEY,
     INVITED,
+    MOVED,
     OPENED,
     REPEATED,
     REPORTED,
+    ROTATED,
     SECOND,
     WITHDRAWN,
+    WITNESSED,
     WRITTEN_OFF,
     Entry,
     canonical,
     sha256,
 )
 from tidegate.ledger.invitations import key_commitment, key_name
-from tidegate.ledger.replay import Collections, Releases, compare
-from tidegate.ledger.selections import Selections, compare_selections, secret_commitment
-from tidegate.ledger.sources import Sources
+from tidegate.ledger.replay import Collections, Releases, Standing, compare
+from tidegate.ledger.scratch import Scratch
+from tidegate.ledger.selections import Epoch, Selections, compare_selections, secret_commitment
+from tidegate.ledger.sources import Sources, listed, read_event
+from tidegate.ledger.stream import Pairs, Payloads
 from tidegate.ledger.totals import NOTHING, Totals, amount_of, limits_in_body
+from tidegate.ledger.verification_state import VerificationState, save_state
 from tidegate.policy.toml import policy_from_dict
 
 
@@ -85,11 +95,19 @@ class _State:
     policy: str = ""
     totals: Totals = NOTHING
     has_policy: bool = False
+    amounts: tuple[str, str] = ("0", "0")  # spent and ceiling as text
+
+    def follow(self, entry: Entry) -> None:
+        """Take over the totals of an entry."""
+        if (entry.spent, entry.ceiling) != self.amounts:
+            self.spent, self.ceiling = Amount.parse(entry.spent), Amount.parse(entry.ceiling)
+            self.amounts = entry.spent, entry.ceiling
+        self.policy = entry.policy
 
 
 def verify(
     entries: Iterable[Entry],
-    payloads: Mapping[int, str],
+    payloads: Mapping[int, str] | Payloads,
     requests: Iterable[Mapping[str, Any]] | None = None,
     counts: Iterable[Mapping[str, Any]] | None = None,
     secrets: Iterable[tuple[str, str]] | None = None,
@@ -101,6 +119,9 @@ def verify(
     *,
     head: str = "",
     dataset: str = "",
+    tiles: Iterable[tuple[Any, ...]] | None = None,
+    since: VerificationState | None = None,
+    save: Path | None = None,
 ) -> Verdict:
     """Replay a chain and compare the other tables of the ledger with its entries.
 
@@ -111,14 +132,47 @@ def verify(
         head: A hash that was noted earlier. With it, a truncated tail is detected too.
         dataset: The entries are those of one data set and its collections. Their links are not checked, because other
             entries are between them.
+        tiles: The stored hashes of the Merkle tree.
+        since: The state of an earlier verification; `entries` and `payloads` are the later ones.
+        save: A new file for the state of this verification, if it finds no problem.
+
+    The memory does not grow with the number of entries, if entries and tables are streams (`tidegate.ledger.stream`).
 
     Guarantee:
         Any change, deletion, insertion or swap of entries, or change of a stored result, is detected, unless all hashes
         after it were recomputed; a noted head detects that too.
     """
-    replay = _Replay(dict(payloads), dataset)
-    for entry in entries:
-        replay.take(entry)
+    replay = _Replay(payloads if isinstance(payloads, Payloads | Pairs) else dict(payloads), dataset)
+    try:
+        if since is not None:
+            since.restore(replay, SAVED)
+        replay.head_to_find = head
+        for entry in entries:
+            replay.take(entry)
+        tables = (requests, counts, secrets, ids, totals, sources, unit_totals, selection)
+        verdict = _compare_tables(replay, *tables, tiles=tiles, head=head)
+        if save is not None and verdict.holds:
+            save_state(replay, save, SAVED)
+        return verdict
+    finally:
+        replay.scratch.close()
+
+
+def _compare_tables(
+    replay: _Replay,
+    requests: Iterable[Mapping[str, Any]] | None,
+    counts: Iterable[Mapping[str, Any]] | None,
+    secrets: Iterable[tuple[str, str]] | None,
+    ids: Mapping[Any, tuple[int, str]] | None,
+    totals: Iterable[tuple[str, str, str]] | None,
+    sources: Iterable[Mapping[str, Any]] | None,
+    unit_totals: Iterable[tuple[str, ...]] | None,
+    selection: Iterable[Mapping[str, Any]] | None,
+    *,
+    tiles: Iterable[tuple[Any, ...]] | None,
+    head: str,
+) -> Verdict:
+    """Compare the other tables with the replayed entries."""
     if requests is not None:
         replay.verdict.problems += compare(replay.releases, requests)
     if selection is not None:
@@ -140,28 +194,34 @@ def verify(
     if unit_totals is not None:
         expected = {name: state.totals for name, state in replay.accounts.items() if state.has_policy}
         replay.verdict.problems += account_totals.compare(expected, unit_totals)
+    if tiles is not None and replay.tiles != {(level, index): hashed for level, index, hashed in tiles}:
+        replay.verdict.problems.append("The stored hashes of the Merkle tree do not follow from the entries.")
     return replay.finish(head)
 
 
 class _Replay:
-    def __init__(self, payloads: dict[int, str], dataset: str = "") -> None:
+    def __init__(self, payloads: dict[int, str] | Payloads, dataset: str = "") -> None:
         self.verdict = Verdict()
+        self.scratch = Scratch()
         self.dataset = dataset
         self.number = 0  # of the last entry
         self.payloads = payloads
         self.accounts: dict[str, _State] = {}
-        self.charges: dict[tuple[str, str], Entry] = {}
-        self.questions: dict[tuple[str, int], str] = {}  # of each charge, by account and number
-        self.answered: set[tuple[str, str]] = set()
-        self.hashes: set[str] = {GENESIS}
+        self.charges = self.scratch.mapping(
+            "charges"
+        )  # by account and request: number, is answered, what it can answer
+        self.questions = self.scratch.mapping("questions")  # of charges with a key, by account and number
+        self.head_to_find, self.has_head = "", False
+        self.tree = merkle.Frontier()
+        self.tiles: dict[tuple[int, int], str] = {}
         self.releases: dict[str, Releases] = {}
         self.selections: dict[str, Selections] = {}
-        self.collections = Collections()
+        self.collections = Collections(batches=self.scratch.mapping("batches"))
         self.codes: dict[str, int] = {}  # of invitations, by the name of their key
         self.secrets: dict[str, str] = {}  # account -> commitment
         self.committed = False  # whether there is a genesis or an adoption
         self.totals: shares.Totals = {}
-        self.sources = Sources()
+        self.sources = Sources(self.scratch.mapping("sources"))
         self.began = False
         self.at = ""
 
@@ -181,12 +241,26 @@ class _Replay:
         self.number = expected
         self.verdict.entries = self.verdict.entries + 1 if self.dataset else expected
         self.verdict.head = str(entry.hash)
-        self.hashes.add(str(entry.hash))
+        self.has_head |= self.verdict.head == self.head_to_find
+        if not self.dataset:
+            self._grow(entry)
+
+    def _grow(self, entry: Entry) -> None:
+        """Add an entry to the Merkle tree."""
+        if self.number and not self.tree.size:
+            self.tree.add(merkle.NO_ENTRY)
+        for level, index, hashed in self.tree.add(merkle.leaf_of(self.verdict.head)):
+            self.tiles[level, index] = hashed.hex()
+
+    def releases_of(self, account: str) -> Releases:
+        """Return the requests of an account in the replay."""
+        if account not in self.releases:
+            mapping = self.scratch.mapping
+            self.releases[account] = Releases(mapping(f"requests {account}"), mapping(f"live {account}"))
+        return self.releases[account]
 
     def _problems(self, entry: Entry, expected: int) -> list[str]:
-        if type(entry.number) is not int or any(
-            not isinstance(v, str) for k, v in entry.__dict__.items() if k != "number"
-        ):
+        if type(entry.number) is not int or not _TEXT.issuperset(map(type, list(entry.__dict__.values())[1:])):
             return ["a field has the wrong type"]
         problems = []
         if entry.number != expected:
@@ -203,11 +277,7 @@ class _Replay:
         state = self.accounts.setdefault(entry.account, _State())
         try:
             wrong = KINDS[entry.kind](self, entry, state)
-            state.spent, state.ceiling, state.policy = (
-                Amount.parse(entry.spent),
-                Amount.parse(entry.ceiling),
-                entry.policy,
-            )
+            state.follow(entry)
         except (
             LookupError,
             TypeError,
@@ -273,22 +343,27 @@ class _Replay:
         )
 
     def _charge(self, entry: Entry, state: _State) -> list[str]:
-        body = entry.content()
-        price = event_from_dict(body["event"]).price
+        body, name = entry.content(), f"{entry.account}/{entry.request}"
+        event = canonical(body["event"])
+        price = _price(event)
         before, state.totals = state.totals, state.totals.plus(price)
         amount = amount_of(price, before.ceilings)
-        again = (entry.account, entry.request) in self.charges
-        self.charges[entry.account, entry.request] = entry
-        self.questions[entry.account, entry.number] = entry.question
-        shares.add(self.totals, entry)
-        return _wrong(
-            ("its amount is not the price of its event", entry.amount == str(amount)),
+        spent = state.spent + amount
+        spent_text = str(spent)
+        again = name in self.charges
+        self.charges[name] = [entry.number, 0, listed(body, event)]
+        if entry.request != entry.question:
+            self.questions[f"{entry.account}/{entry.number}"] = entry.question
+        user = entry.account, body["who"]
+        self.totals[user] = self.totals.get(user, ZERO) + amount
+        wrong = _wrong(
+            ("its amount is not the price of its event", entry.amount == _text(amount)),
             ("its unit is not the account's", body.get("unit", "epsilon") == before.ceilings.unit),
-            ("its total does not add up", entry.spent == str(state.spent + amount)),
-            ("it spends more than was allowed", state.spent + amount <= state.ceiling and before.fits(price)),
+            ("its total does not add up", entry.spent == spent_text),
+            ("it spends more than was allowed", spent <= state.ceiling and not state.totals.exceeded),
             (
                 "its limit or policy differs from the account's",
-                (entry.ceiling, entry.policy) == (str(state.ceiling), state.policy),
+                (entry.ceiling, entry.policy) == (state.amounts[1], state.policy),
             ),
             (
                 "its query does not match its hash",
@@ -296,12 +371,19 @@ class _Replay:
             ),
             ("its request was charged before", not again),
         )
+        if entry.spent == spent_text:
+            state.spent, state.amounts = spent, (spent_text, state.amounts[1])
+        return wrong
 
     def _repeated(self, entry: Entry, state: _State) -> list[str]:
         number = entry.content()["charge"]
-        charged = self.questions.get((entry.account, number))
+        question = self.questions.get(f"{entry.account}/{number}")
+        charged, *_ = self.charges.get(
+            f"{entry.account}/{entry.question}", (None,)
+        )  # the name of a charge without a key
+        exists = charged == number if question is None else question == entry.question
         return _wrong(
-            ("it names a charge that does not exist", charged == entry.question),
+            ("it names a charge that does not exist", exists),
             ("it changes the account", _still(entry, state)),
         )
 
@@ -309,14 +391,15 @@ class _Replay:
         return _wrong(("it changes the account", _still(entry, state)))
 
     def _result(self, entry: Entry, state: _State) -> list[str]:
-        body, name = entry.content(), (entry.account, entry.request)
-        charge, payload = self.charges.get(name), self.payloads.pop(entry.number, None)
-        again = name in self.answered
-        self.answered.add(name)
-        if charge is not None and not again:
-            self.sources.add(charge, entry.number)
+        body, name = entry.content(), f"{entry.account}/{entry.request}"
+        payload = self.payloads.pop(entry.number, None)
+        number, again, rows = self.charges.get(name, (None, 0, ()))
+        if number is not None:
+            self.charges[name] = [number, 1, ()]
+            if not again:
+                self.sources.add(entry.account, number, entry.number, rows)
         return _wrong(
-            ("it answers a charge that does not exist", charge is not None and charge.number == body["charge"]),
+            ("it answers a charge that does not exist", number is not None and number == body["charge"]),
             ("its request was answered before", not again),
             ("its stored result is missing", payload is not None),
             ("its stored result was changed", payload is None or _hash(payload) == body["sha256"]),
@@ -355,11 +438,11 @@ class _Replay:
         hiding = self.selections.get(entry.account)
         if hiding is not None and not hiding.epochs:
             return ["it decides before the selection was opened"]
-        wrong = self.releases.setdefault(entry.account, Releases()).decide(entry.content(), entry.number)
+        wrong = self.releases_of(entry.account).decide(entry.content(), entry.number)
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
     def _withdrawn(self, entry: Entry, state: _State) -> list[str]:
-        wrong = self.releases.setdefault(entry.account, Releases()).withdraw(entry.content(), entry.number)
+        wrong = self.releases_of(entry.account).withdraw(entry.content(), entry.number)
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
     def _collecting(self, entry: Entry, state: _State) -> list[str]:
@@ -394,6 +477,24 @@ class _Replay:
             ("it changes the account", _still(entry, state)),
         )
 
+    def _witness(self, entry: Entry, state: _State) -> list[str]:
+        body = entry.content()
+        self.secrets["/witness"] = body["secret"]
+        return _wrong(("it belongs to an account or charges", _nothing(entry)), ("it names no key", bool(body["key"])))
+
+    def _rotation(self, entry: Entry, state: _State) -> list[str]:
+        replaced = entry.content()["secrets"]
+        known = set(replaced) <= {SERVICE}
+        self.secrets.update(replaced)
+        return _wrong(("it belongs to an account or charges", _nothing(entry)), ("it replaces another secret", known))
+
+    def _move(self, entry: Entry, state: _State) -> list[str]:
+        return _wrong(("it belongs to an account or charges", _nothing(entry)))
+
+    def _expiry(self, entry: Entry, state: _State) -> list[str]:
+        wrong = self.releases_of(entry.account).expire(entry.content())
+        return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
+
     def compare_secrets(self, rows: Iterable[tuple[str, str]]) -> None:
         """Compare each secret with its commitment. Before the adoption of an older ledger, none is covered."""
         stored = dict(rows)
@@ -413,7 +514,7 @@ class _Replay:
             self.verdict.notes.append(
                 f"Only the entries of {self.dataset} were verified: only the whole ledger shows whether some are missing."
             )
-        elif head and head not in self.hashes:
+        elif head and head != GENESIS and not self.has_head:
             self.verdict.problems.append(
                 f"The noted head {head[:12]} is not in the chain: entries were cut off or rewritten."
             )
@@ -427,13 +528,23 @@ def _committed(name: str, value: str) -> str:
     return commitment(name, value) if own is None else own
 
 
+@lru_cache(maxsize=4096)
+def _price(event: str) -> Price:
+    """Return the price of an event in canonical form."""
+    return read_event(event).price
+
+
+@lru_cache(maxsize=4096)
+def _text(amount: Amount) -> str:
+    return str(amount)
+
+
 def _nothing(entry: Entry) -> bool:
     return (entry.account, entry.policy, entry.amount, entry.spent, entry.ceiling) == ("", "", "0", "0", "0")
 
 
 def _still(entry: Entry, state: _State) -> bool:
-    totals = (entry.amount, entry.spent, entry.ceiling, entry.policy)
-    return totals == ("0", str(state.spent), str(state.ceiling), state.policy)
+    return (entry.amount, entry.spent, entry.ceiling, entry.policy) == ("0", *state.amounts, state.policy)
 
 
 def _hash(payload: Any) -> str:
@@ -444,6 +555,11 @@ def _wrong(*checks: tuple[str, bool]) -> list[str]:
     return [problem for problem, holds in checks if not holds]
 
 
+_TEXT = frozenset((str,))
+SAVED = (
+    *(Verdict, _State, Totals, Price, Ceilings, Amount),
+    *(Collections, Standing, Releases, Selections, Epoch, Sources, merkle.Frontier),
+)
 KINDS = {
     CREATED: _Replay._genesis,
     ADOPTED: _Replay._adoption,
@@ -465,4 +581,9 @@ KINDS = {
     INVITATION_KEY: _Replay._invitation_key,
     INVITED: _Replay._invited,
     CLOSED: _Replay._closed,
+    WITNESSED: _Replay._witness,
+    ROTATED: _Replay._rotation,
+    EXPIRED: _Replay._expiry,
+    MOVED: _Replay._move,
+    ARRIVED: _Replay._move,
 }

@@ -27,7 +27,7 @@ from tidegate.policy.tables import LinkedTable, check_linked_synthesis, check_ta
 
 VERSION = 2  # of new policies; version 1 has no default windows
 VERSIONS = (1, 2)
-LOCATIONS = ("source", "ledger", "reports")
+LOCATIONS = ("source", "ledger", "reports", "witness")
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
 
@@ -86,8 +86,8 @@ class Dataset:
     """The name of the data set (its account in the ledger), its location, and the protected unit.
 
     `edition` names the state of the data ("2026-11"): a stored answer belongs to one edition, and all editions share the
-    account. `rows` is the public number of rows, or of persons if the unit is a person. `source`, `ledger` and `reports` (of
-    collections) are locations; they can contain a password, so they are not part of the fingerprint and are never written
+    account. `rows` is the public number of rows, or of persons if the unit is a person. `source`, `ledger`, `reports` (of
+    collections) and `witness` (of the ledger's checkpoints) are locations; they can contain a password, so they are not part of the fingerprint and are never written
     to the ledger.
     """
 
@@ -98,6 +98,7 @@ class Dataset:
     ledger: str = ""
     edition: str = ""
     reports: str = ""
+    witness: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -382,7 +383,10 @@ class Policy(Rows):
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the policy file as nested plain values."""
         locations = {name: getattr(self.dataset, name) for name in LOCATIONS}
-        dataset: dict[str, Any] = {"name": self.dataset.name, **{k: v for k, v in locations.items() if v}}
+        dataset: dict[str, Any] = {
+            "name": self.dataset.name,
+            **{k: list(v) if k == "witness" else v for k, v in locations.items() if v},
+        }
         if self.dataset.edition:
             dataset["edition"] = self.dataset.edition
         dataset["unit"] = self.dataset.unit.to_value()

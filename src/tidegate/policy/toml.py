@@ -153,9 +153,9 @@ def _dataset(at: Section, *, unit: str) -> Any:
         at.content.setdefault("unit", unit)
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
     rows, edition, protected = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
-    reports = at.take("reports", text, "")
+    reports, witness = at.take("reports", text, ""), at.take("witness", list_of(text), ())
     at.done()
-    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports)
+    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports, witness)
 
 
 def _unit(at: Section) -> Any:

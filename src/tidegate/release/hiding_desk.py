@@ -5,7 +5,6 @@ A chosen record is released at once, any other is withheld permanently. Requests
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -254,8 +253,7 @@ class HidingDesk:
         return Withheld(request.number, self._day(row.epoch) if row else "")
 
     def _shown(self, request: StoredRequest) -> dict[str, Any]:
-        record = json.loads(request.record)
-        return {name: record[name] for name in self.policy.hidings[self.name].releases}
+        return request.shown(self.policy.hidings[self.name].releases)
 
 
 def _refuse_changes(policy: Policy, joint: JointHiding, opened: Mapping[str, Any]) -> None:

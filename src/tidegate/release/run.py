@@ -8,7 +8,6 @@ commit    counts, queue, records and the entry together
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -249,8 +248,7 @@ def _outcome(desk: DeskState, request: StoredRequest, view: View | None = None) 
 
 def _shown(desk: DeskState, request: StoredRequest) -> dict[str, Any]:
     """Return the columns of a record that this desk releases."""
-    record = json.loads(request.record)
-    return {name: record[name] for name in desk.policy.concealments[desk.promise].releases}
+    return request.shown(desk.policy.concealments[desk.promise].releases)
 
 
 def _mark_released(request: StoredRequest, position: int | None) -> StoredRequest:

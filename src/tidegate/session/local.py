@@ -55,7 +55,9 @@ class Session:
         folder: Path | None = None,
         is_from_file: bool = False,
         new_account: str = "",
+        witness: Sequence[str] = (),
     ) -> None:
+        self._extra_witnesses = tuple(witness)
         self._is_from_file, self._new_account = is_from_file, new_account
         self._folder = folder or Path()
         self.policy = with_references(policy, self._folder)
@@ -68,10 +70,15 @@ class Session:
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger: the one passed to the session, the one of the policy, or a file beside the policy."""
-        return self._watched(Ledger(self.ledger_address))
+        return self._watched(Ledger(self.ledger_address, witnesses=self._witnesses))
+
+    @property
+    def _witnesses(self) -> list[str]:
+        return [self._from_folder(address) for address in (*self.policy.dataset.witness, *self._extra_witnesses)]
 
     def share_ledger(self, ledger: Ledger) -> None:
         """Use an open ledger, which other sessions use too."""
+        ledger.add_witnesses(self._witnesses)
         vars(self)["ledger"] = self._watched(ledger)
 
     def _watched(self, ledger: Ledger) -> Ledger:
@@ -580,14 +587,22 @@ class Session:
         self.close()
 
 
-def open_session(policy: str | Path | Policy, *, table: Any = None, ledger: str = "", new_account: str = "") -> Session:
+def open_session(
+    policy: str | Path | Policy,
+    *,
+    table: Any = None,
+    ledger: str = "",
+    new_account: str = "",
+    witness: Sequence[str] = (),
+) -> Session:
     """Open a data set by its policy (a file or a value). Paths in the file are relative to its folder.
 
     `table` replaces the policy's source: a path, a URL, or a table in memory; for linked tables, a mapping of them by name.
     If the policy is a file and its source has an account under another name or in another ledger, no second account is
-    opened, unless `new_account` states the reason for it, which is recorded in the ledger.
+    opened, unless `new_account` states the reason for it, which is recorded in the ledger. `witness` names addresses for the
+    ledger's signed checkpoints, in addition to the policy's.
     """
     if isinstance(policy, Policy):
-        return Session(policy, table=table, ledger=ledger)
-    settings: dict[str, Any] = {"table": table, "ledger": ledger, "folder": Path(policy).parent}
+        return Session(policy, table=table, ledger=ledger, witness=witness)
+    settings: dict[str, Any] = {"table": table, "ledger": ledger, "folder": Path(policy).parent, "witness": witness}
     return Session(read_policy(policy), **settings, is_from_file=True, new_account=new_account)
