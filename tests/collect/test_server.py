@@ -340,6 +340,8 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             "totals",
             "known_sources",
             "selection",
+            "tiles",
+            "witnesses",
         ):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))
