@@ -342,6 +342,8 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             "selection",
             "invitations",
             "spent_tokens",
+            "tiles",
+            "witnesses",
         ):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))

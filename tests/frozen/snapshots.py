@@ -70,7 +70,9 @@ def stored_names() -> dict[str, list[str]]:
     from tidegate.ledger.schema import metadata
     from tidegate.operators import OPERATORS
 
-    kinds = [value for name, value in vars(entry).items() if name.isupper() and name not in ("GENESIS", "FORMAT")]
+    kinds = [
+        value for name, value in vars(entry).items() if name.isupper() and name not in ("GENESIS", "FORMAT", "_SEALED")
+    ]
     tables = [f"{table.name}.{column.name}" for table in metadata.sorted_tables for column in table.columns]
     return {
         "entry kinds": sorted(kind for kind in kinds if isinstance(kind, str)),

@@ -61,7 +61,7 @@ class Frontier:
         """Add a leaf; return the tiles that it completes: level, index, hash."""
         hashed, level, position, tiles = leaf_hash(leaf), 0, self.size, list[tuple[int, int, bytes]]()
         while position & 1:
-            hashed = node_hash(self.hashes.pop(), hashed)
+            hashed = hashlib.sha256(b"\1" + self.hashes.pop() + hashed).digest()
             position >>= 1
             level += 1
             if level % HEIGHT == 0:

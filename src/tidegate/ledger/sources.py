@@ -74,6 +74,11 @@ def read_event(text: str) -> Event:
     return event_from_dict(json.loads(text))
 
 
+@lru_cache(maxsize=4096)
+def _noise(event: Event) -> float:
+    return float(noise_of(event))
+
+
 def parts_of(body: Any, text: str = "") -> Iterator[tuple[int, dict[str, Any], Any]]:
     """Yield the queries of a charge from which others can follow: index, query, event. `text` is its canonical event."""
     question = body["question"]
@@ -93,7 +98,7 @@ def listed(body: Any, text: str = "") -> list[tuple[str, int, float, int]]:
         (
             name_of(ask),
             part,
-            float(noise_of(event)),
+            _noise(event),
             int(ask["ask"] in ("count", "histogram") and ask["where"] is None),
         )
         for part, ask, event in parts_of(body, text)
@@ -127,10 +132,11 @@ class Sources:
         """Add the queries of an answered charge (see `listed`)."""
         for name, part, noise, folds in queries:
             key = f"{account}/{name}"
-            before = self.rows.get(key)
-            if before is None or noise < before[3]:
-                self.rows[key] = [charge, result, part, noise, folds]
-                self.sizes[account] = self.sizes.get(account, 0) + (before is None)
+            before = self.rows.put(key, [charge, result, part, noise, folds])
+            if before is None:
+                self.sizes[account] = self.sizes.get(account, 0) + 1
+            elif before[3] <= noise:
+                self.rows[key] = before
 
     def compare(self, rows: Iterable[Any]) -> list[str]:
         """Return a problem for each listed answer that does not follow from the entries."""

@@ -112,6 +112,14 @@ class Pairs(dict[Any, str]):
 
 
 def _stream(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    rows = connection.execute(query, execution_options={"yield_per": AT_ONCE})
-    for part in rows.partitions():
-        yield from part
+    if connection.dialect.name == "sqlite":  # the driver's own rows take half the time
+        compiled: Any = query.compile(dialect=connection.dialect)
+        values = compiled.construct_params()
+        cursor: Any = connection.connection.cursor()
+        cursor.execute(str(compiled), [values[name] for name in compiled.positiontup or ()])
+        while part := cursor.fetchmany(AT_ONCE):
+            yield from part
+        cursor.close()
+        return
+    for rows in connection.execute(query, execution_options={"yield_per": AT_ONCE}).partitions():
+        yield from rows

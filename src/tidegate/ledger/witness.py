@@ -221,6 +221,7 @@ class Witnesses:
         """
         self._store, self._turn, self._wake = store, threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
         self._is_due = self._is_closed = False
         self._problems: dict[str, str] = {}
         with store.reading() as connection:
@@ -244,7 +245,8 @@ class Witnesses:
     def notify(self) -> None:
         """Send a checkpoint soon. The commit does not wait for it."""
         self._is_due = True
-        if self._thread is None or not self._thread.is_alive():  # the first commit, or a forked process
+        self._renew_after_fork()
+        if self._thread is None or not self._thread.is_alive():
             self._wake = threading.Event()
             self._thread = threading.Thread(target=self._run, args=(self._wake,), daemon=True, name="witness")
             self._thread.start()
@@ -259,9 +261,17 @@ class Witnesses:
         if self._is_closed or not self.addresses:
             return
         self._is_closed = True
+        self._renew_after_fork()
         self._wake.set()
+        if self._thread is not None:
+            self._thread.join(2 * notes.SECONDS * len(self.addresses))
         if self._is_due:
             self.send()
+
+    def _renew_after_fork(self) -> None:
+        """Replace the lock and the thread in a forked process: those of its parent do not work there."""
+        if self._process != os.getpid():
+            self._process, self._turn, self._thread = os.getpid(), threading.Lock(), None
 
     def send(self) -> list[Standing]:
         """Send the newest checkpoint to every witness that has not seen it; return their states."""
