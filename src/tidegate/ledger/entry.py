@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from json.encoder import encode_basestring_ascii
+from operator import itemgetter
 from typing import Any
 
 from tidegate.frames import Row
@@ -72,9 +73,9 @@ class Entry:
     def digest(self) -> str:
         """Return the SHA-256 over every field except the hash, in canonical form."""
         values = self.__dict__
-        before = [encode_basestring_ascii(values[name]) for name in _BEFORE]
-        after = [encode_basestring_ascii(values[name]) for name in _AFTER]
-        return hashlib.sha256((_SEALED % (*before, self.number, *after)).encode()).hexdigest()
+        before = map(encode_basestring_ascii, _before(values))
+        after = map(encode_basestring_ascii, _after(values))
+        return hashlib.sha256((_SEALED % (*before, values["number"], *after)).encode()).hexdigest()
 
     def content(self) -> Any:
         """Return the body as values."""
@@ -110,6 +111,7 @@ _encode = _encoder()
 # What the hash covers, in canonical form: the texts whose names are before "number" in the alphabet, the number, the others.
 _TEXTS = sorted(set(Entry.__dataclass_fields__) - {"number", "hash"})
 _BEFORE, _AFTER = [name for name in _TEXTS if name < "number"], [name for name in _TEXTS if name > "number"]
+_before, _after = itemgetter(*_BEFORE), itemgetter(*_AFTER)
 _MARKS = {**dict.fromkeys(_TEXTS, "%s"), "number": "%d", "format": str(FORMAT)}
 _SEALED = "{" + ",".join(f'"{name}":{_MARKS[name]}' for name in sorted(_MARKS)) + "}"
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -20,16 +20,18 @@ from typing import Any
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger.entry import canonical
 
-AT_ONCE = 10_000  # items of one mapping in memory
+AT_ONCE = 16_000  # items of one mapping in memory
 LONGEST = 40  # bytes of a key that is stored as it is
 _HASHED = b"\xff"  # in no text in UTF-8
 _CACHE_KB = 12_000
 _first = itemgetter(0)
-_CREATE = "CREATE TABLE IF NOT EXISTS items (name TEXT, key BLOB, value TEXT, PRIMARY KEY (name, key)) WITHOUT ROWID"
-_READ = "SELECT value FROM items WHERE name = ? AND key = ?"
-_ITEMS = "SELECT key, value FROM items WHERE name = ? ORDER BY key"
-_DELETE = "DELETE FROM items WHERE name = ? AND key = ?"
-_COUNT = "SELECT count(*) FROM items WHERE name = ?"
+_CREATE = (
+    "CREATE TABLE IF NOT EXISTS items (mapping INTEGER, key BLOB, value TEXT, PRIMARY KEY (mapping, key)) WITHOUT ROWID"
+)
+_READ = "SELECT value FROM items WHERE mapping = ? AND key = ?"
+_ITEMS = "SELECT key, value FROM items WHERE mapping = ? ORDER BY key"
+_DELETE = "DELETE FROM items WHERE mapping = ? AND key = ?"
+_COUNT = "SELECT count(*) FROM items WHERE mapping = ?"
 
 
 class Scratch:
@@ -49,6 +51,7 @@ class Scratch:
             with contextlib.closing(_open(self._path)) as stored:
                 stored.backup(connection)
         connection.execute(_CREATE)
+        connection.execute("CREATE TABLE IF NOT EXISTS names (id INTEGER PRIMARY KEY, name TEXT UNIQUE)")
         return connection
 
     @property
@@ -104,6 +107,16 @@ class Mapping:
         stored = self._read(short) if self._stored else None
         return default if stored is None else json.loads(stored)
 
+    def get_all(self, keys: Sequence[str]) -> list[Any]:
+        """Return the values of up to 500 keys, in their order; None for a key that is not there."""
+        shorts = [_short(key) for key in keys]
+        values: dict[bytes, Any] = {}
+        if self._stored:
+            query = f"SELECT key, value FROM items WHERE mapping = ? AND key IN ({','.join('?' * len(shorts))})"  # noqa: S608
+            values = dict(self._scratch.connection.execute(query, (self._id, *shorts)))
+            values = {key: json.loads(value) for key, value in values.items()}
+        return [self._latest.get(short) or values.get(short) for short in shorts]
+
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
 
@@ -128,7 +141,7 @@ class Mapping:
         short = _short(key)
         is_latest = self._latest.pop(short, None) is not None
         if self._stored and self._read(short) is not None:
-            self._scratch.connection.execute(_DELETE, (self.name, short))
+            self._scratch.connection.execute(_DELETE, (self._id, short))
             self._stored -= 1
         elif is_latest:
             self._fresh -= 1
@@ -142,12 +155,12 @@ class Mapping:
             yield from ((_shown(key), value) for key, value in self._latest.items())
             return
         self.flush()
-        rows = self._scratch.connection.execute(_ITEMS, (self.name,))
+        rows = self._scratch.connection.execute(_ITEMS, (self._id,))
         yield from ((_shown(key), json.loads(value)) for key, value in rows)
 
     def flush(self) -> None:
         """Write the latest items into the file."""
-        rows = [(self.name, key, canonical(value)) for key, value in sorted(self._latest.items(), key=_first)]
+        rows = [(self._id, key, canonical(value)) for key, value in sorted(self._latest.items(), key=_first)]
         connection = self._scratch.connection
         connection.execute("BEGIN")
         connection.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", rows)
@@ -160,11 +173,18 @@ class Mapping:
     def _read(self, key: bytes) -> str | None:
         if self._filter is not None and key not in self._filter:
             return None
-        row = self._scratch.connection.execute(_READ, (self.name, key)).fetchone()
+        row = self._scratch.connection.execute(_READ, (self._id, key)).fetchone()
         return row[0] if row else None
 
+    @cached_property
+    def _id(self) -> int:
+        """The number of this mapping in the file: shorter than its name."""
+        connection = self._scratch.connection
+        connection.execute("INSERT OR IGNORE INTO names (name) VALUES (?)", (self.name,))
+        return int(connection.execute("SELECT id FROM names WHERE name = ?", (self.name,)).fetchone()[0])
+
     def _count(self) -> int:
-        return int(self._scratch.connection.execute(_COUNT, (self.name,)).fetchone()[0])
+        return int(self._scratch.connection.execute(_COUNT, (self._id,)).fetchone()[0])
 
 
 def _short(key: str) -> bytes:
@@ -190,10 +210,13 @@ class Filter:
 
     def add(self, keys: Iterable[bytes]) -> None:
         bits = self._bits = self._bits or bytearray(1 << (self.BITS - 3))
+        mask = self.MASK
         for key in keys:
             hashed = hash(key)
-            for position in (hashed & self.MASK, (hashed >> 20) & self.MASK, (hashed >> 40) & self.MASK):
-                bits[position >> 3] |= 1 << (position & 7)
+            first, second, third = hashed & mask, hashed >> 20 & mask, hashed >> 40 & mask
+            bits[first >> 3] |= 1 << (first & 7)
+            bits[second >> 3] |= 1 << (second & 7)
+            bits[third >> 3] |= 1 << (third & 7)
 
     def __contains__(self, key: bytes) -> bool:
         bits, hashed = self._bits, hash(key)

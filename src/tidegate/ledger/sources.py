@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -141,11 +142,13 @@ class Sources:
     def compare(self, rows: Iterable[Any]) -> list[str]:
         """Return a problem for each listed answer that does not follow from the entries."""
         wrong, sizes = [], dict.fromkeys(self.sizes, 0)
-        for row in rows:
-            account, name, *fields = (row[column] for column in _NAMES)
-            sizes[account] = sizes.get(account, 0) + 1
-            if self.rows.get(f"{account}/{name}") != fields:
-                wrong.append(account)
+        remaining = iter(rows)
+        while part := [[row[column] for column in _NAMES] for row in islice(remaining, 500)]:
+            expected = self.rows.get_all([f"{account}/{name}" for account, name, *_ in part])
+            for row, fields in zip(part, expected, strict=True):
+                sizes[row[0]] = sizes.get(row[0], 0) + 1
+                if row[2:] != fields:
+                    wrong.append(row[0])
         wrong += [account for account, size in sizes.items() if size < self.sizes.get(account, 0)]
         return [f"The list of answers of {account} does not follow from its entries." for account in wrong]
 
