@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from collections import Counter
@@ -94,6 +96,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
         if not all(item.nodeid.rpartition("]")[2].rpartition("@")[1] for item in grouped):
             raise pytest.UsageError("xdist did not group the tests: see the versions of pytest in pyproject.toml.")
+
+
+@pytest.fixture(autouse=True)
+def ended_log_lines() -> Iterator[None]:
+    """Remove the log of a service that a test started in this process: the stream it writes to ends with the test."""
+    yield
+    if service_logs := sys.modules.get("tidegate.service.logs"):
+        others = [handler for handler in logging.root.handlers if not isinstance(handler.formatter, service_logs.Lines)]
+        logging.root.handlers = others
 
 
 @pytest.fixture(scope="session")

@@ -60,10 +60,10 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button.copy");
   if (button) copy(button);
 });
-/** Code and tables that are wider than their box can be scrolled by keyboard. */
+/** Code and tables that are larger than their box can be scrolled by keyboard. */
 const scrolled = new ResizeObserver((boxes) => {
   for (const target of new Set(boxes.map((box) => box.target.closest("pre, .scroll")))) {
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    if (target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
   }
 });
