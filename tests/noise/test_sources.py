@@ -48,7 +48,6 @@ ELSEWHERE = {
     "ledger/file.py": "names of temporary files",
     "ledger/backup.py": "names of temporary files",
     "ledger/restore.py": "names of temporary files",
-    "ledger/notes.py": "names of temporary files",
     "ledger/witness.py": "the signing key and the key of hashed addresses, from the operating system",
     "ledger/retention.py": "a new secret of the service, from the operating system",
     "ledger/known_sources.py": "the key of the keyed hashes of sources",

@@ -8,6 +8,7 @@ from fractions import Fraction as F
 from pathlib import Path
 
 import pytest
+from web.polls import DISHES, OFTEN
 
 from tidegate.accounting.respondent import respondent_loss
 from tidegate.collect.memory import question_key
@@ -26,19 +27,6 @@ holder = "Works council, Example Ltd"
 purpose = { en = "Plan the menu for spring", de = "Speiseplan für das Frühjahr" }
 title = { en = "Canteen", de = "Kantine" }
 closes = 2026-12-01T18:00:00+01:00
-"""
-OFTEN = """
-[poll.canteen.questions.often]
-text = { en = "How often do you eat here?", de = "Wie oft essen Sie hier?" }
-options = { never = { en = "Never", de = "Nie" }, weekly = { en = "Weekly", de = "Jede Woche" }, daily = { en = "Daily", de = "Täglich" } }
-random = "1/3"
-"""
-DISHES = """
-[poll.canteen.questions.dishes]
-text = { en = "Which of these do you like?", de = "Was davon mögen Sie?" }
-options = ["Curry", "Pasta", "Sushi", "Pizza", "Tofu"]
-choose = 2
-epsilon = 1.5
 """
 EXAMPLE = HEAD + 'lifetime = 2.2\nask = "best"\n' + OFTEN + DISHES
 

@@ -33,3 +33,13 @@ def site() -> Iterator[Site]:
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FormService]:
     with form_service(tmp_path_factory.mktemp("forms"), FIRST) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser, site: Site) -> Iterator[Page]:
+    """One page for all that needs no page."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.address}/blank")
+    yield page
+    context.close()

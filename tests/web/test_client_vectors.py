@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 VECTORS = json.loads((Path(__file__).parent.parent / "collect" / "vectors.json").read_text("utf-8"))
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Any, site: Site) -> Any:
-    """One page for all that needs no page."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{site.address}/blank")
-    yield page
-    context.close()
-
-
 def run(tab: Page, work: str, *args: Any, base: str = "/client") -> Any:
     """Run a function of draws.js in the page."""
     program = "async ([work, args]) => (await import('/tests/draws.js'))[work](...args)"

@@ -309,15 +309,6 @@ def _layered_texts(question: Question) -> list[str]:
 # The browser
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Any, site: Site) -> Any:
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{site.address}/blank")
-    yield page
-    context.close()
-
-
 def run(tab: Page, work: str, *arguments: Any, base: str = "/client") -> Any:
     program = "async ([work, args]) => (await import('/tests/form_texts.js'))[work](...args)"
     return tab.evaluate(program, [work, [base, *arguments]])

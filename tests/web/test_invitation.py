@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Any, site: Site) -> Any:
-    """One page for all that needs no page."""
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{site.address}/blank")
-    yield page
-    context.close()
-
-
 def test_all_variants_equal_the_vectors_of_the_rfc(tab: Page) -> None:
     vectors = rfc_vectors()
     sent = []

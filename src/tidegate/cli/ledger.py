@@ -112,7 +112,6 @@ def check(
 ) -> None:
     """Verify the hashes, the chain, the prices and the totals of all entries."""
     from tidegate.ledger import verify_export
-    from tidegate.ledger.upkeep import note_work
 
     if selection:
         _verify_selection(where)
@@ -123,7 +122,6 @@ def check(
             verdict = verify_export(Path(where), head=head)
         else:
             verdict = verify_ledger(where, head=head, witnesses=witness, since=since, save=save)
-            note_work(open_ledger(where), "verification", holds=verdict.holds, entries=verdict.entries)
     if json and verdict.holds:
         spent = {name: str(amount) for name, amount in verdict.spent.items()}
         result = {"holds": True, "entries": verdict.entries, "head": verdict.head, "spent": spent}
@@ -141,6 +139,7 @@ def verify_ledger(where: str, *, head: str, witnesses: list[str], since: Path | 
     """Verify a ledger, and compare it with the named witnesses and with those in its settings."""
     from tidegate.ledger import notes
     from tidegate.ledger import witness as witnessing
+    from tidegate.ledger.upkeep import note_work
 
     ledger_file = open_ledger(where)
     verdict = ledger_file.verify(head=head, since=since, save=save)
@@ -156,6 +155,7 @@ def verify_ledger(where: str, *, head: str, witnesses: list[str], since: Path | 
                 continue
             seen = witnessing.compare(connection, note, address)
             verdict.notes.append(f"The witness {notes.shown(address)} has seen the first {seen.size:,} entries.")
+    note_work(ledger_file, "verification", holds=verdict.holds, entries=verdict.entries)
     return verdict
 
 

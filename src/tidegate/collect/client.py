@@ -102,10 +102,10 @@ class Client:
         """
         if self.collection.ask is None:
             return tuple(self.collection.questions)
-        key = f"chosen/{self._units_key}"
+        units = self._sorted_units
+        key = f"chosen/{fingerprint_of({'ask': self.collection.ask, 'units': units})}"
         with locked(self._memory):
             if key not in self._memory:
-                units = sorted(sorted(self._keys[name] for name in unit) for unit in self.collection.units)
                 drawn = first_of_shuffled(list(range(len(units))), self.collection.ask, self._source)
                 chosen = sorted(drawn[: self.collection.ask])
                 self._memory[key] = [question for position in chosen for question in units[position]]
@@ -113,9 +113,9 @@ class Client:
         return tuple(name for name, question in self._keys.items() if question in chosen_keys)
 
     @cached_property
-    def _units_key(self) -> str:
-        units = sorted(sorted(self._keys[name] for name in unit) for unit in self.collection.units)
-        return fingerprint_of({"ask": self.collection.ask, "units": units})
+    def _sorted_units(self) -> list[list[str]]:
+        """The keys of the questions of every unit, in an order that does not depend on that of the questions."""
+        return sorted(sorted(self._keys[name] for name in unit) for unit in self.collection.units)
 
     # Reports
 

@@ -80,10 +80,7 @@ class Poisoning:
     decisive: int
 
     def __str__(self) -> str:
-        ahead = f'"{self.first}" and "{self.second}" are level'
-        if self.decisive:
-            lead = "1 false report" if self.decisive == 1 else f"{self.decisive:,} false reports"
-            ahead = f'{lead} could have put "{self.first}" ahead of "{self.second}"'
+        ahead = lead_text(self.first, self.second, self.decisive)
         return f"The last column assumes that 1% of the reports ({self.false:,}) are false; {ahead}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +93,14 @@ class Poisoning:
         """Return what `to_dict` wrote."""
         low, high = (np.array(data[name], np.float64) for name in ("low", "high"))
         return cls(data["false"], low, high, data["first"], data["second"], data["decisive"])
+
+
+def lead_text(first: str, second: str, decisive: int) -> str:
+    """Return how many false reports could have decided which of two options is ahead."""
+    if not decisive:
+        return f'"{first}" and "{second}" are level'
+    lead = "1 false report" if decisive == 1 else f"{decisive:,} false reports"
+    return f'{lead} could have put "{first}" ahead of "{second}"'
 
 
 def poisoning(estimated: Shares, labels: Sequence[str]) -> Poisoning:

@@ -40,6 +40,20 @@ def path_of(url: URL) -> Path | None:
     return Path(unquote(named.partition("?")[0]) if named != url.database else named)
 
 
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file that only its owner can read, in one step; after a power failure it is the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def log_of(path: Path) -> Path:
     """Return the write-ahead log of a ledger."""
     return Path(f"{path}-wal")

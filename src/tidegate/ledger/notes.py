@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 from tidegate.errors import TidegateError
 from tidegate.extras import extra
 from tidegate.ledger.checkpoint import MOST_BYTES
+from tidegate.ledger.file import replace_file
 
 SECONDS = 5.0  # until a witness counts as unreachable
 
@@ -84,24 +83,10 @@ def _write(address: str, content: bytes) -> None:
         headers = {"Content-Type": "text/plain; charset=utf-8"}
         httpx.put(address, content=content, timeout=SECONDS, headers=headers).raise_for_status()
     elif "://" not in address:
-        _replace(Path(address), content)
+        replace_file(Path(address), content)
     else:
         files, path = _files(address)
         files.pipe_file(path, content)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Replace a file in one step; after a power failure it is the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _files(address: str) -> tuple[Any, str]:

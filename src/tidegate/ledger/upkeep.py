@@ -6,11 +6,11 @@ The record decides nothing: it can be deleted at any time, and a ledger in a dat
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from tidegate.ledger.file import replace_file
 from tidegate.ledger.ledger import Ledger
 
 Work = Literal["verification", "backup"]
@@ -22,12 +22,8 @@ def note_work(ledger: Ledger, work: Work, **facts: Any) -> None:
         return
     path = ledger.store.path.with_name(f"{ledger.store.path.name}.upkeep")
     content = {**read_work(ledger), work: {"at": datetime.now(UTC).isoformat(timespec="seconds"), **facts}}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     with suppress(OSError):
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-        os.replace(temporary, path)
+        replace_file(path, json.dumps(content).encode())
 
 
 def read_work(ledger: Ledger) -> dict[str, Any]:

@@ -257,6 +257,12 @@ def size_of(universe: Attribute) -> int:
     return universe.size + (getattr(universe, "missing", "") == "value")
 
 
+def units_of(questions: Iterable[str], together: Iterable[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return what is drawn for a person: single questions, and groups of `together`, in the order of the questions."""
+    groups = {name: names for names in together for name in names}
+    return tuple(dict.fromkeys(groups.get(name, (name,)) for name in questions))
+
+
 def largest_sum(
     losses: Mapping[str, Fraction | None], units: Iterable[Iterable[str]], ask: int | None
 ) -> Fraction | None:
@@ -375,13 +381,7 @@ class Collection:
     @cached_property
     def units(self) -> tuple[tuple[str, ...], ...]:
         """What is drawn for a person: single questions, and groups of `together`, in the order of the questions."""
-        groups = {name: names for names in self.together for name in names}
-        ordered = sorted((groups.get(name, (name,)) for name in self.questions), key=self._first_position)
-        return tuple(dict.fromkeys(ordered))
-
-    def _first_position(self, names: tuple[str, ...]) -> int:
-        order = list(self.questions)
-        return min(order.index(name) for name in names)
+        return units_of(self.questions, self.together)
 
     def answers_units(self, names: Iterable[str]) -> bool:
         """Return whether a device can have drawn exactly these questions."""

@@ -35,7 +35,7 @@ from tidegate.operators import (
 from tidegate.policy.attributes import Attribute, Grid, Integer, Items
 from tidegate.policy.batches import AT_CLOSE, read_batch
 from tidegate.policy.categories import Category, Text
-from tidegate.policy.collection import REPEATS, Collection, Question, Repeats, expected_variance, size_of
+from tidegate.policy.collection import REPEATS, Collection, Question, Repeats, expected_variance, size_of, units_of
 from tidegate.policy.poll import ACCESS, Poll, Texts, Wording
 from tidegate.policy.question_plan import Variance, best_count, errors_by_count
 from tidegate.policy.section import Section, list_of, number, one_of, text, whole, yes_or_no
@@ -223,9 +223,7 @@ def _units(drafts: list[_Draft], together: tuple[tuple[str, ...], ...]) -> list[
     unknown = [name for names in together for name in names if name not in by_name]
     if unknown:
         raise PolicyUnreadable(f'`together` names an unknown question: "{unknown[0]}".')
-    groups = {name: names for names in together for name in names}
-    units = dict.fromkeys(groups.get(draft.name, (draft.name,)) for draft in drafts)
-    return [[by_name[name] for name in unit] for unit in units]
+    return [[by_name[name] for name in unit] for unit in units_of(by_name, together)]
 
 
 def _read_question(name: str, at: Section) -> Callable[[], _Draft]:

@@ -8,7 +8,6 @@ Only the service's user can read what it writes here. Several processes can shar
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from tidegate.collect.memory import alone
 from tidegate.errors import Unsupported
+from tidegate.ledger.file import replace_file
 
 LEDGER = "tidegate.ledger"
 SETTLED = 2.0  # seconds: a file that is added later cannot have the same time of change
@@ -70,26 +70,12 @@ class ServiceFolder:
             The file is complete or does not exist, and no file is replaced.
         """
         path, problem = self.path / f"{name}.toml", ""
-        temporary = self.path / f".{name}.{os.getpid()}.part"
         try:
             with alone(self.path / ".policies.lock"):
                 if any(other.name.casefold() == path.name.casefold() for other in self.path.glob("*.toml")):
                     raise Unsupported("The folder already has a policy of that name.", "Choose another name.")
-                try:
-                    write_private(temporary, text.encode())
-                    os.replace(temporary, path)
-                finally:
-                    temporary.unlink(missing_ok=True)
+                replace_file(path, text.encode())
             return path
         except OSError as error:
             problem = error.strerror or type(error).__name__
         raise Unsupported(f"The service cannot write the policy file: {problem}.", "Ask the operator of the service.")
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner can read, and flush it to disk."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate.collect.comparison import Difference
+from tidegate.collect.poisoning import lead_text
 from tidegate.exact import say
 from tidegate.frames import Row
 
@@ -141,11 +142,8 @@ class QuestionResult:
             return ""
         assumed, decisive = self.false_reports.assumed, self.false_reports.decisive
         first, second = (self.label(name, language) for name in (self.false_reports.first, self.false_reports.second))
-        ahead = f'"{first}" and "{second}" are level.'
-        if decisive:
-            lead = "1 false report" if decisive == 1 else f"{decisive:,} false reports"
-            ahead = f'{lead} could have put "{first}" ahead of "{second}".'
-        return f"The range for false reports assumes that 1% of the reports ({assumed:,}) are false; {ahead}"
+        ahead = lead_text(first, second, decisive)
+        return f"The range for false reports assumes that 1% of the reports ({assumed:,}) are false; {ahead}."
 
     def rows(self, language: str = "") -> list[Row]:
         """Return one dictionary per option, and one for the mean, with the columns of a CSV file."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import time
@@ -15,9 +14,9 @@ from typing import Any, Literal, get_args
 
 from tidegate.collect.memory import alone
 from tidegate.errors import NotThere, TooLarge, Unsupported
+from tidegate.ledger.file import replace_file
 from tidegate.ledger.tokens import stamp
 from tidegate.policy.draft import ColumnType
-from tidegate.service.folder import write_private
 
 Step = Literal["source", "people", "columns", "promise", "simulation", "publication"]
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -98,13 +97,10 @@ class Drafts:
 
     def _write(self, draft: Draft) -> None:
         path, problem = self._folder / f"{draft.id}.json", ""
-        temporary = path.with_suffix(f".{secrets.token_hex(4)}.part")
         try:
-            write_private(temporary, json.dumps(asdict(draft)).encode())
-            os.replace(temporary, path)
+            replace_file(path, json.dumps(asdict(draft)).encode())
         except OSError as error:
             problem = error.strerror or type(error).__name__
-            temporary.unlink(missing_ok=True)
         if problem:
             raise Unsupported(f"The draft cannot be stored: {problem}.", "Ask the operator of the service.")
 
