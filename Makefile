@@ -97,9 +97,11 @@ clean:           ## remove what was set up
 $(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/run.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
+	$(BIN)/python -m compileall -q src papers/src
 	touch $@
 
 $(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/dev.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
+	$(BIN)/python -m compileall -q src papers/src
 	touch $(RUN_STAMP) $@

@@ -23,9 +23,9 @@ def _open(where: str) -> Any:
 
 
 def _address(where: str) -> str:
-    from tidegate.session import open_session
+    from tidegate.session.address import ledger_of_file
 
-    return open_session(where).ledger_address if where.endswith(".toml") else where
+    return ledger_of_file(where) if where.endswith(".toml") else where
 
 
 @ledger.command("show")
