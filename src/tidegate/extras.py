@@ -18,10 +18,12 @@ Packages that load slowly are imported when they are first used, so that a comma
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from tidegate.errors import MissingExtra
@@ -52,6 +54,7 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     Raises:
         MissingExtra: A package of an extra is not installed.
     """
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder()))  # read when numba is imported
     try:
         yield
     except ModuleNotFoundError as error:
@@ -63,6 +66,16 @@ def extra(name: str, purpose: str) -> Iterator[None]:
     raise MissingExtra(
         f"{purpose} needs {package}, which is not installed.", f"Install it with: pip install 'tidegate[{name}]'"
     )
+
+
+def cache_folder() -> Path:
+    """Return the folder of compiled kernels: NUMBA_CACHE_DIR, or one of this version in the user's cache folder."""
+    from tidegate import __version__
+
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return Path(os.environ["NUMBA_CACHE_DIR"])
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tidegate" / f"kernels-{__version__}"
 
 
 def require(name: str, purpose: str) -> None:

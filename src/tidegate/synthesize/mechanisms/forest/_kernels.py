@@ -1,50 +1,46 @@
-"""Hot loops of the forest: arrays in, arrays out. The reference implementations are in tests/reference/forest.py."""
+"""Hot loops of the forest: arrays in, arrays out. The reference implementations are in tests/reference/forest.py.
+
+Sums over cells are NumPy's, which adds in the order of the rows, as a loop would. What depends on the step before it is a
+kernel.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from tidegate.extras import extra
+from tidegate.extras import require
+from tidegate.kernels import kernel
 
-with extra("synthesize", "Making synthetic tables"):
-    from numba import njit
+require("synthesize", "Making synthetic tables")
+
+PLAIN = 300_000  # elements that are shuffled in plain Python: 30 ms
 
 
-@njit(cache=True, nogil=True)
 def coarsen_table(table: Any, left: Any, right: Any, out: Any) -> Any:
     """Add a table, summed over groups of its rows and of its columns, to `out` and return it."""
-    for a in range(table.shape[0]):
-        for b in range(table.shape[1]):
-            out[left[a], right[b]] += table[a, b]
+    np.add.at(out, (left[:, None], right[None, :]), table)
     return out
 
 
-@njit(cache=True, nogil=True)
 def weighted_counts(left: Any, right: Any, weights: Any, rows: Any, columns: Any) -> Any:
     """Return the weight in each cell of two codes."""
-    out = np.zeros((rows, columns))
-    for n in range(weights.size):
-        out[left[n], right[n]] += weights[n]
-    return out
+    cells = np.asarray(left, np.int64) * columns + right
+    return np.bincount(cells, weights, minlength=rows * columns).reshape(rows, columns)
 
 
-@njit(cache=True, nogil=True)
 def rake_weights(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
     """Return weights whose sums over cells are near the targets, by factors between `least` and `most`."""
-    sums = np.zeros(target.size)
-    for n in range(weights.size):
-        sums[places[n]] += weights[n]
-    for k in range(target.size):
-        sums[k] = min(max(target[k] / sums[k], least), most) if sums[k] > 0 else 1.0
-    out = np.empty_like(weights)
-    for n in range(weights.size):
-        out[n] = weights[n] * sums[places[n]]
-    return out
+    sums = np.bincount(places, weights, minlength=target.size)
+    factors = np.ones(target.size)
+    filled = sums > 0
+    factors[filled] = np.clip(target[filled] / sums[filled], least, most)
+    return weights * factors[places]
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True, work=lambda values, *_: 3 * int(values.size) ** 2)
 def average_density(values: Any, widths: Any, precision: Any, penalty: Any) -> Any:
     """Return the average of all piecewise constant densities, fitted by least squares, with a penalty on each segment.
 
@@ -61,24 +57,30 @@ def average_density(values: Any, widths: Any, precision: Any, penalty: Any) -> A
         for first in range(end):
             each[first] = ahead[first] + 0.5 * ((wy[end] - wy[first]) ** 2 / (ww[end] - ww[first]) - penalty)
         top = each[:end].max()
-        ahead[end] = top + np.log(np.exp(each[:end] - top).sum())
+        total = 0.0
+        for first in range(end):
+            total += math.exp(each[first] - top)
+        ahead[end] = top + math.log(total)
     for first in range(size - 1, -1, -1):
         for end in range(first + 1, size + 1):
             each[end] = behind[end] + 0.5 * ((wy[end] - wy[first]) ** 2 / (ww[end] - ww[first]) - penalty)
         top = each[first + 1 :].max()
-        behind[first] = top + np.log(np.exp(each[first + 1 :] - top).sum())
+        total = 0.0
+        for end in range(first + 1, size + 1):
+            total += math.exp(each[end] - top)
+        behind[first] = top + math.log(total)
     steps = np.zeros(size + 1)
     for first in range(size):
         for end in range(first + 1, size + 1):
             density = (wy[end] - wy[first]) / (ww[end] - ww[first])
             fit = 0.5 * ((wy[end] - wy[first]) * density - penalty)
-            part = density * np.exp(min(ahead[first] + fit + behind[end] - ahead[size], 0.0))
+            part = density * math.exp(min(ahead[first] + fit + behind[end] - ahead[size], 0.0))
             steps[first] += part
             steps[end] -= part
     return np.cumsum(steps)[:size] * widths
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True, work=lambda chosen, places, over, price, slots, offers: int(offers.size) * int(places.shape[0]))
 def exchange_rows(chosen: Any, places: Any, over: Any, price: Any, slots: Any, offers: Any) -> Any:
     """Return a sample with some of its rows exchanged, so that its counts come nearer to the expected ones.
 
@@ -101,7 +103,6 @@ def exchange_rows(chosen: Any, places: Any, over: Any, price: Any, slots: Any, o
     return chosen
 
 
-@njit(cache=True, nogil=True)
 def spread_ints(weights: Any, raw: Any) -> Any:
     """Draw an index for each random 64-bit number, each index as often as its whole weight requires to within one.
 
@@ -109,41 +110,40 @@ def spread_ints(weights: Any, raw: Any) -> Any:
     then shuffled (Fisher, Yates).
     """
     size = raw.size
-    out = np.empty(size, np.int32)
     if size == 0:
-        return out
-    total = np.int64(0)
-    for weight in weights:
-        total += weight
+        return np.empty(0, np.int32)
+    upper = raw >> np.uint64(32)
+    total = int(weights.sum())
     if total <= 0:
-        for n in range(size):
-            out[n] = np.int64((raw[n] >> np.uint64(32)) * np.uint64(weights.size) >> np.uint64(32))
+        return (upper * np.uint64(weights.size) >> np.uint64(32)).astype(np.int32)
+    offset = int(raw[0]) % total
+    at = (np.arange(size) * total + offset) // size
+    out = np.searchsorted(np.cumsum(weights), at, side="right").astype(np.int32)
+    others = (upper * np.arange(1, size + 1, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+    if size > PLAIN:
+        shuffle(out, others)
         return out
-    offset = np.int64(raw[0] % np.uint64(total))
-    index, reached = 0, np.int64(weights[0])
-    for n in range(size):
-        at = (np.int64(n) * total + offset) // np.int64(size)
-        while at >= reached:
-            index += 1
-            reached += weights[index]
-        out[n] = index
-    for n in range(size - 1, 0, -1):
-        other = np.int64((raw[n] >> np.uint64(32)) * np.uint64(n + 1) >> np.uint64(32))
+    return _shuffle_plainly(out, others)
+
+
+def _shuffle_plainly(out: Any, others: Any) -> Any:
+    """Return what `shuffle` makes of `out`. Lists are faster than arrays where each step is a step of Python."""
+    values = out.tolist()
+    for n, other in zip(range(out.size - 1, 0, -1), others[:0:-1].tolist(), strict=True):
+        values[n], values[other] = values[other], values[n]
+    return np.array(values, out.dtype)
+
+
+@kernel(nogil=True, work=lambda out, others: int(out.size))
+def shuffle(out: Any, others: Any) -> None:
+    """Exchange each element, from the last on, with the one at its other position."""
+    for n in range(out.size - 1, 0, -1):
+        other = others[n]
         out[n], out[other] = out[other], out[n]
-    return out
 
 
-@njit(cache=True, nogil=True)
 def sort_by_group(groups: Any, count: Any) -> Any:
-    """Return the positions ordered by group, and where each group begins (counting sort)."""
+    """Return the positions ordered by group, and where each group begins."""
     begins = np.zeros(count + 1, np.int64)
-    for n in range(groups.size):
-        begins[groups[n] + 1] += 1
-    for k in range(count):
-        begins[k + 1] += begins[k]
-    at = begins.copy()
-    order = np.empty(groups.size, np.int64)
-    for n in range(groups.size):
-        order[at[groups[n]]] = n
-        at[groups[n]] += 1
-    return order, begins
+    np.cumsum(np.bincount(groups, minlength=count), out=begins[1:])
+    return np.argsort(groups, kind="stable"), begins
