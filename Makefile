@@ -2,7 +2,7 @@
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process compiles everything again
 # Compiled kernels are kept between runs, apart for each state of the files that hold them.
-KERNELS := $(shell cat $$(grep -rlE --include='*.py' 'njit|kernel\(' src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
+KERNELS := $(shell cat $$(grep -rlE --include='*.py' 'njit|import kernel' src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
 export NUMBA_CACHE_DIR ?= $(HOME)/.cache/tidegate/kernels-$(KERNELS)
 # What the type checker knows is kept as well; it compares the content of every file.
 export MYPY_CACHE_DIR ?= $(HOME)/.cache/tidegate/mypy
