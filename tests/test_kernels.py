@@ -125,14 +125,34 @@ def test_exchanged_rows_are_identical() -> None:
 
 
 @pytest.mark.parametrize("weights", [[3, 0, 5, 1], [0, 0], [7]])
-def test_drawn_indexes_are_identical(weights: list[int]) -> None:
-    raw = np.random.default_rng(4).integers(0, 2**64, 333, dtype=np.uint64)
-    first = forest.spread_ints(np.array(weights), raw)
-    with pytest.MonkeyPatch.context() as patch, compiled_only():
-        patch.setattr(forest, "PLAIN", 0)
-        second = forest.spread_ints(np.array(weights), raw)
-    assert (first == second).all()
+@pytest.mark.parametrize("size", [0, 1, 2, 333])
+def test_drawn_indexes_are_identical(weights: list[int], size: int) -> None:
+    raw = np.random.default_rng(4).integers(0, 2**64, size, dtype=np.uint64)
+    first, second = both(forest.spread_ints, np.array(weights), raw)
+    assert first.tolist() == second.tolist() == forest.spread_ints.py_func(np.array(weights), raw).tolist()
     assert first.dtype == second.dtype
+
+
+@pytest.mark.parametrize("size", [0, 1, 5_000])
+def test_sums_over_rows_are_identical(size: int) -> None:
+    """NumPy's form and the compiled loop, bit by bit; some cells are empty."""
+    rng = np.random.default_rng(size)
+    left, right = rng.integers(0, 7, size).astype(np.int32), rng.integers(0, 9, size).astype(np.int32)
+    weights, target = rng.uniform(0.1, 3, size), rng.uniform(0, size, 70)
+    first, second = both(forest.weighted_counts, left, right, weights, 7, 9)
+    assert first.tobytes() == second.tobytes()
+    first, second = both(forest.rake_weights, left * 9 + right, target, weights, 0.25, 4.0)
+    assert first.tobytes() == second.tobytes()
+    for count in (9, 2**17):
+        for first, second in zip(*both(forest.sort_by_group, right, count), strict=True):
+            assert first.tolist() == second.tolist()
+
+
+def test_coarser_tables_are_identical() -> None:
+    rng = np.random.default_rng(6)
+    table, left, right = rng.normal(0, 1e6, (30, 20)), np.arange(30) // 4, np.arange(20) % 3
+    first, second = both(forest.coarsen_table, table, left, right, rng.normal(0, 1e-3, (8, 3)))
+    assert first.tobytes() == second.tobytes()
 
 
 def test_kernels_call_each_other_in_both_forms() -> None:

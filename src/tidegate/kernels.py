@@ -44,8 +44,14 @@ def load_compiler() -> Any:
 class Kernel:
     """A function that is compiled when that is worth it. Compiled kernels can call each other."""
 
-    def __init__(self, function: Callable[..., Any], work: Callable[..., int] | None, options: dict[str, Any]) -> None:
-        self.py_func, self._work, self._options = function, work, options
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        work: Callable[..., int] | None,
+        plain: Callable[..., Any] | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.py_func, self.plain, self._work, self._options = function, plain or function, work, options
         self._dispatcher: Any = None
         self._ready: set[Hashable] = set()
         self._pending: set[Hashable] = set()
@@ -69,7 +75,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         if getattr(_plain, "depth", 0):
-            return self.py_func(*args)
+            return self.plain(*args)
         form = _form(args)
         if form in self._ready:
             return self.dispatcher(*args)
@@ -93,7 +99,7 @@ class Kernel:
         begin = perf_counter()
         try:
             with np.errstate(over="ignore"):  # compiled integers wrap without a warning
-                return self.py_func(*args)
+                return self.plain(*args)
         finally:
             _spent[0] += perf_counter() - begin
             _plain.depth = 0
@@ -125,14 +131,17 @@ def _is_cached() -> bool:
     return any(cache_folder().rglob("*.nbi"))
 
 
-def kernel(*, work: Callable[..., int] | None = None, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(
+    *, work: Callable[..., int] | None = None, plain: Callable[..., Any] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Kernel]:
     """Return a decorator that makes a function a kernel.
 
     Args:
         work: The number of steps of a call, from its arguments. Without it, a call is small.
+        plain: The form that runs until the compiled one is ready, with identical results; by default the function itself.
         options: Options of `numba.njit`; kernels are always cached.
     """
-    return lambda function: Kernel(function, work, options)
+    return lambda function: Kernel(function, work, plain, options)
 
 
 def _form(args: tuple[Any, ...]) -> Hashable:

@@ -1,7 +1,7 @@
 """Hot loops of the forest: arrays in, arrays out. The reference implementations are in tests/reference/forest.py.
 
-Sums over cells are NumPy's, which adds in the order of the rows, as a loop would. What depends on the step before it is a
-kernel.
+Where NumPy adds in the order of the rows, as the loop does, its form runs until the loop is compiled: it takes 2 to 20
+times as long as the compiled loop, and compiling takes a second for each.
 """
 
 from __future__ import annotations
@@ -16,28 +16,56 @@ from tidegate.kernels import kernel
 
 require("synthesize", "Making synthetic tables")
 
-PLAIN = 300_000  # elements that are shuffled in plain Python: 30 ms
 
-
-def coarsen_table(table: Any, left: Any, right: Any, out: Any) -> Any:
-    """Add a table, summed over groups of its rows and of its columns, to `out` and return it."""
-    np.add.at(out, (left[:, None], right[None, :]), table)
+def _coarsen_in_numpy(table: Any, left: Any, right: Any, out: Any) -> Any:
+    cells = np.asarray(left, np.int64)[:, None] * out.shape[1] + right[None, :]
+    everything = np.concatenate([np.arange(out.size), cells.ravel()])  # `out` first, then the rows in their order
+    out[...] = np.bincount(everything, np.concatenate([out.ravel(), table.ravel()])).reshape(out.shape)
     return out
 
 
-def weighted_counts(left: Any, right: Any, weights: Any, rows: Any, columns: Any) -> Any:
-    """Return the weight in each cell of two codes."""
+@kernel(nogil=True, plain=_coarsen_in_numpy)
+def coarsen_table(table: Any, left: Any, right: Any, out: Any) -> Any:
+    """Add a table, summed over groups of its rows and of its columns, to `out` and return it."""
+    for a in range(table.shape[0]):
+        for b in range(table.shape[1]):
+            out[left[a], right[b]] += table[a, b]
+    return out
+
+
+def _count_in_numpy(left: Any, right: Any, weights: Any, rows: Any, columns: Any) -> Any:
     cells = np.asarray(left, np.int64) * columns + right
     return np.bincount(cells, weights, minlength=rows * columns).reshape(rows, columns)
 
 
+@kernel(nogil=True, plain=_count_in_numpy)
+def weighted_counts(left: Any, right: Any, weights: Any, rows: Any, columns: Any) -> Any:
+    """Return the weight in each cell of two codes."""
+    out = np.zeros((rows, columns))
+    for n in range(weights.size):
+        out[left[n], right[n]] += weights[n]
+    return out
+
+
+def _rake_in_numpy(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
+    sums = np.bincount(places, weights, minlength=target.size)
+    factors, is_filled = np.ones(target.size), sums > 0
+    factors[is_filled] = np.clip(target[is_filled] / sums[is_filled], least, most)
+    return weights * factors[places]
+
+
+@kernel(nogil=True, plain=_rake_in_numpy)
 def rake_weights(places: Any, target: Any, weights: Any, least: Any, most: Any) -> Any:
     """Return weights whose sums over cells are near the targets, by factors between `least` and `most`."""
-    sums = np.bincount(places, weights, minlength=target.size)
-    factors = np.ones(target.size)
-    filled = sums > 0
-    factors[filled] = np.clip(target[filled] / sums[filled], least, most)
-    return weights * factors[places]
+    sums = np.zeros(target.size)
+    for n in range(weights.size):
+        sums[places[n]] += weights[n]
+    for k in range(target.size):
+        sums[k] = min(max(target[k] / sums[k], least), most) if sums[k] > 0 else 1.0
+    out = np.empty_like(weights)
+    for n in range(weights.size):
+        out[n] = weights[n] * sums[places[n]]
+    return out
 
 
 @kernel(nogil=True, work=lambda values, *_: 3 * int(values.size) ** 2)
@@ -103,6 +131,23 @@ def exchange_rows(chosen: Any, places: Any, over: Any, price: Any, slots: Any, o
     return chosen
 
 
+def _spread_in_numpy(weights: Any, raw: Any) -> Any:
+    size = raw.size
+    if size == 0:
+        return np.empty(0, np.int32)
+    upper, total = raw >> np.uint64(32), int(weights.sum())
+    if total <= 0:
+        return (upper * np.uint64(weights.size) >> np.uint64(32)).astype(np.int32)
+    at = (np.arange(size) * total + int(raw[0]) % total) // size
+    values = np.searchsorted(np.cumsum(weights), at, side="right").tolist()
+    others = (upper * np.arange(1, size + 1, dtype=np.uint64) >> np.uint64(32)).tolist()
+    for n in range(size - 1, 0, -1):  # lists are faster than arrays where each step is a step of Python
+        other = others[n]
+        values[n], values[other] = values[other], values[n]
+    return np.array(values, np.int32)
+
+
+@kernel(nogil=True, plain=_spread_in_numpy, work=lambda weights, raw: 4 * int(raw.size))
 def spread_ints(weights: Any, raw: Any) -> Any:
     """Draw an index for each random 64-bit number, each index as often as its whole weight requires to within one.
 
@@ -110,40 +155,48 @@ def spread_ints(weights: Any, raw: Any) -> Any:
     then shuffled (Fisher, Yates).
     """
     size = raw.size
+    out = np.empty(size, np.int32)
     if size == 0:
-        return np.empty(0, np.int32)
-    upper = raw >> np.uint64(32)
-    total = int(weights.sum())
-    if total <= 0:
-        return (upper * np.uint64(weights.size) >> np.uint64(32)).astype(np.int32)
-    offset = int(raw[0]) % total
-    at = (np.arange(size) * total + offset) // size
-    out = np.searchsorted(np.cumsum(weights), at, side="right").astype(np.int32)
-    others = (upper * np.arange(1, size + 1, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
-    if size > PLAIN:
-        shuffle(out, others)
         return out
-    return _shuffle_plainly(out, others)
-
-
-def _shuffle_plainly(out: Any, others: Any) -> Any:
-    """Return what `shuffle` makes of `out`. Lists are faster than arrays where each step is a step of Python."""
-    values = out.tolist()
-    for n, other in zip(range(out.size - 1, 0, -1), others[:0:-1].tolist(), strict=True):
-        values[n], values[other] = values[other], values[n]
-    return np.array(values, out.dtype)
-
-
-@kernel(nogil=True, work=lambda out, others: int(out.size))
-def shuffle(out: Any, others: Any) -> None:
-    """Exchange each element, from the last on, with the one at its other position."""
-    for n in range(out.size - 1, 0, -1):
-        other = others[n]
+    total = np.int64(0)
+    for weight in weights:
+        total += weight
+    if total <= 0:
+        for n in range(size):
+            out[n] = np.int64((raw[n] >> np.uint64(32)) * np.uint64(weights.size) >> np.uint64(32))
+        return out
+    offset = np.int64(raw[0] % np.uint64(total))
+    index, reached = 0, np.int64(weights[0])
+    for n in range(size):
+        at = (np.int64(n) * total + offset) // np.int64(size)
+        while at >= reached:
+            index += 1
+            reached += weights[index]
+        out[n] = index
+    for n in range(size - 1, 0, -1):
+        other = np.int64((raw[n] >> np.uint64(32)) * np.uint64(n + 1) >> np.uint64(32))
         out[n], out[other] = out[other], out[n]
+    return out
 
 
-def sort_by_group(groups: Any, count: Any) -> Any:
-    """Return the positions ordered by group, and where each group begins."""
+def _sort_in_numpy(groups: Any, count: Any) -> Any:
     begins = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(groups, minlength=count), out=begins[1:])
-    return np.argsort(groups, kind="stable"), begins
+    short = groups.astype(np.uint16) if count <= 2**16 else groups  # 16 bits are sorted by digits
+    return np.argsort(short, kind="stable"), begins
+
+
+@kernel(nogil=True, plain=_sort_in_numpy)
+def sort_by_group(groups: Any, count: Any) -> Any:
+    """Return the positions ordered by group, and where each group begins (counting sort)."""
+    begins = np.zeros(count + 1, np.int64)
+    for n in range(groups.size):
+        begins[groups[n] + 1] += 1
+    for k in range(count):
+        begins[k + 1] += begins[k]
+    at = begins.copy()
+    order = np.empty(groups.size, np.int64)
+    for n in range(groups.size):
+        order[at[groups[n]]] = n
+        at[groups[n]] += 1
+    return order, begins
