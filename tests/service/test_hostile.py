@@ -273,7 +273,7 @@ def test_endless_body_is_refused(tmp_path: Path) -> None:
             "type": "http",
             "method": "POST",
             "path": "/v1/sign-in",
-            "headers": [],
+            "headers": [(b"host", b"127.0.0.1")],
             "query_string": b"",
             "client": None,
         }

@@ -64,7 +64,7 @@ async def sign_in_form(request: Request) -> Response:
 def _sign_in_page(request: Request, next_page: str, error: TidegateError | None = None) -> Response:
     settings: Settings = request.app.state.settings
     carrier = Response()
-    cookie = form_cookie(request, carrier, secure=settings.secure)
+    cookie = form_cookie(request, carrier, settings)
     view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": content_of(error) if error else None}
     page = show("sign_in", request, view, here="sign-in")
     page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
@@ -74,7 +74,7 @@ def _sign_in_page(request: Request, next_page: str, error: TidegateError | None 
 
 def _refuse_foreign_form(request: Request, csrf: str) -> None:
     settings: Settings = request.app.state.settings
-    cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
+    cookie = request.cookies.get(form_cookie_name(settings), "")
     if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), csrf.encode("utf-8", "replace")):
         raise Unsupported(
             "This form has expired or was sent from another site.", "Allow cookies, enter your token, and sign in."
@@ -106,13 +106,14 @@ def form(request: Request, served: Served, collection: Survey) -> Response:
     is_over = poll is not None and poll.closes <= current_time()
     closed = survey.collection.closed or survey.closed or is_over
     description = {**survey.collection.public_dict(), "closed": closed}
-    address = f"/v1/data/{served.name}/collections/{collection}"
+    base = request.app.state.settings.base
+    address = f"{base}/v1/data/{served.name}/collections/{collection}"
     view = {"description": description, "send_to": f"{address}/reports"}
     if poll is None:
-        return HTMLResponse(render("form", view))
+        return HTMLResponse(render("form", view, base=base))
     language, accepted = request.query_params.get("lang", ""), request.headers.get("accept-language", "")
     view |= {"tokens_to": f"{address}/tokens", **poll_view(survey.collection, language, accepted)}
-    return HTMLResponse(render("poll_form", view))
+    return HTMLResponse(render("poll_form", view, base=base))
 
 
 @routes.get("/static/{file}", **PAGE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Path, Request, Response
 from pydantic import ConfigDict, Field
@@ -13,7 +13,6 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.guard import address_of
-from tidegate.service.access.sessions import refuse_unprotected
 from tidegate.service.access.sessions import sign_in as begin
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
@@ -54,17 +53,15 @@ async def sign_in(request: Request, response: Response, body: SignIn) -> Describ
 async def begin_session(request: Request, response: Response, token: str) -> tuple[Caller, str]:
     """Sign in with a token; return the caller and the cookie that was set on the response."""
     settings: Settings = request.app.state.settings
-    refuse_unprotected(request, secure=settings.secure)
     caller = await request.app.state.guard.by_token(token, address=address_of(request))
-    options: dict[str, Any] = {"secure": settings.secure, "hours": settings.sign_in_hours}
-    return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, **options)
+    return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, settings)
 
 
 @routes.post("/sign-out")
 def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Described:
     callers = request.app.state.guard.callers
     if caller.cookie:
-        end(callers.tokens, caller.cookie, response, secure=request.app.state.settings.secure)
+        end(callers.tokens, caller.cookie, response, request.app.state.settings)
         callers.forget()
     return {"signed_in": False}
 

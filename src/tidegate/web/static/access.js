@@ -2,7 +2,7 @@
 
 import { showCode } from "./code.js";
 import { element, number } from "./elements.js";
-import { post, remove } from "./api.js";
+import { post, remove, url } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -42,7 +42,7 @@ function snippet(kind, text) {
 
 /** Show a new token once; the page stores it nowhere. */
 function showToken(token) {
-  const link = `${location.origin}/console/sign-in#${token.token}`;
+  const link = `${location.origin}${url("/console/sign-in")}#${token.token}`;
   const until = token.expires.slice(0, 10);
   const role = token.role === "respondent" ? "a respondent" : `an ${token.role}`;
   byId("made").replaceChildren(

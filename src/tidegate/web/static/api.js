@@ -1,7 +1,14 @@
 // Requests to the service in JSON. An error is shown on the page, and the result is null.
 
+const BASE = document.documentElement.dataset.base ?? ""; // the path of the service on its host
 const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
 
+/** The URL of a path of this service. */
+export const url = (path) => BASE + path;
+/** The URL of the console page of something in the API: /v1/data/people/polls has the page /console/data/people/polls. */
+export const pageOf = (address) => url(address.replace(/^\/v1/, "/console"));
+/** The path of this page within the service. */
+export const path = () => location.pathname.slice(BASE.length);
 export const get = (address) => talk("GET", address);
 export const post = (address, body, more = {}) => talk("POST", address, body, more);
 export const remove = (address) => talk("DELETE", address);
@@ -12,13 +19,13 @@ export async function quietly(method, address, body, more = {}) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(url(address), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
   if (response.status === 401) {
-    try { sessionStorage.setItem(`hash of ${location.pathname}`, location.hash); } catch { /* private windows store nothing */ }
-    location.assign(`/console/sign-in?next=${encodeURIComponent(location.pathname)}`);
+    try { sessionStorage.setItem(`hash of ${path()}`, location.hash); } catch { /* private windows store nothing */ }
+    location.assign(url(`/console/sign-in?next=${encodeURIComponent(path())}`));
     return new Promise(() => {}); // the page is about to close
   }
   const content = await response.json().catch(() => ({}));

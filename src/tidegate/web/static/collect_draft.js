@@ -5,7 +5,7 @@ import { presets } from "./collect_baskets.js";
 import { element, number } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { timed } from "./live.js";
-import { post, quietly, tell, view } from "./api.js";
+import { pageOf, post, quietly, tell, view } from "./api.js";
 
 const { at: place, attributes } = view(), MOST_VALUES = 200;
 const at = (id) => document.getElementById(id);
@@ -136,7 +136,7 @@ async function make() {
   if (!drafted) return;
   at("make-it").disabled = true;
   const created = await post(place, drafted);
-  if (created) location.assign(`/console${place}/${created.collection}`);
+  if (created) location.assign(pageOf(`${place}/${created.collection}`));
   else at("make-it").disabled = !drafted;
 }
 

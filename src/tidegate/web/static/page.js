@@ -1,6 +1,6 @@
 // Functions of every console page: theme, explanations, sign out, copy buttons.
 
-import { post, tell } from "./api.js";
+import { post, tell, url } from "./api.js";
 
 const root = document.documentElement;
 const THEMES = ["", "light", "dark"];
@@ -34,7 +34,7 @@ function switchExplanations(button) {
 
 async function signOut() {
   const signedOut = await post("/v1/sign-out", {});
-  if (signedOut) location.assign("/console/sign-in");
+  if (signedOut) location.assign(url("/console/sign-in"));
 }
 
 async function copy(button) {

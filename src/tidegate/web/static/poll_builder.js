@@ -1,6 +1,6 @@
 // The builder of a poll: the draft as fields, its expected error and texts from the service, and its opening.
 
-import { quietly, tell, view } from "./api.js";
+import { pageOf, quietly, tell, view } from "./api.js";
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
 import { timed } from "./live.js";
@@ -120,7 +120,7 @@ async function open() {
   tell(error);
   if (!value) return;
   forgetDraft(draftKey);
-  location.assign(`/console${page.at}/${value.poll}/share`);
+  location.assign(pageOf(`${page.at}/${value.poll}/share`));
 }
 
 // Events
