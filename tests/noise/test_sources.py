@@ -49,6 +49,7 @@ ELSEWHERE = {
     "ledger/backup.py": "names of temporary files",
     "ledger/restore.py": "names of temporary files",
     "ledger/witness.py": "the signing key and the key of hashed addresses, from the operating system",
+    "ledger/replies.py": "nonces of sealed replies, from the operating system",
     "ledger/retention.py": "a new secret of the service, from the operating system",
     "ledger/known_sources.py": "the key of the keyed hashes of sources",
     "ledger/source_states.py": "salts of the keyed hashes of sources",

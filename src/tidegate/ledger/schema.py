@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0012"
+REVISION = "0013"
 
 TEXTS = (
     "at",
@@ -220,6 +220,17 @@ signins = Table(
     Column("id", Text, primary_key=True),  # SHA-256 of what the cookie holds
     Column("token", Text, nullable=False),
     Column("expires", Text, nullable=False),
+)
+
+# Replies to requests with an idempotency key, for a day.
+replies = Table(
+    "tidegate_replies",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of the token's id and the key
+    Column("request", Text, nullable=False),  # SHA-256 of address and body
+    Column("at", Float, nullable=False),  # seconds of the epoch
+    Column("status", Integer, nullable=False),  # 0: the request is running
+    Column("content", LargeBinary, nullable=False),  # sealed under the key
 )
 
 jobs = Table(

@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from tidegate.errors import NotAllowed, NotSignedIn, NotThere
+from tidegate.service.access import once
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
@@ -109,6 +110,7 @@ class GuardedRoute(APIRoute):
         options["openapi_extra"] = {
             **_security(self.rule),
             **({"parameters": [CONDITION]} if self.rule.is_read else {}),
+            **({"parameters": [once.PARAMETER]} if self.rule.once else {}),
             **(options.get("openapi_extra") or {}),
         }
         options["operation_id"] = endpoint.__name__
@@ -121,6 +123,9 @@ class GuardedRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             request.state.caller = await request.app.state.guard.check(request, self.rule)
+            key = request.headers.get(once.HEADER, "") if self.rule.once else ""
+            if key:
+                return await once.run_once(request, key, request.state.caller.token, inside)
             response = await inside(request)
             return tagged(request, response) if self.rule.is_read else response
 
