@@ -21,6 +21,7 @@ from tidegate.service.settings import Settings
 from tidegate.session import Session
 
 PEOPLE = 400
+PROBLEM = {"type", "title", "status", "detail", "instance", "code", "do", "facts"}  # the members of an error
 FULL_COST = dict(COST)  # as it is before tests make it less
 TOWNS = ("Aby", "Berg", "Ceder")
 SECRET = "MARKER-7f31-"  # starts every key: it must never be in a log, an error or a trace

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidegate.service.access.permissions import API, TABLE
+
 _HASH = "2a70ccbff1b1f9fd772101570cd43e72ed5fbf23771a16c5624702308ecd4fce"
 _AT = "2026-11-16T10:02:41.845+00:00"
 _EVENT = {"kind": "discrete-laplace/1", "sensitivity": "1", "scale": "10"}
@@ -226,7 +228,7 @@ _COLLECTED = {
     },
 }
 
-EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
+_EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
     ("GET", "/ready"): {"status": "ready", "datasets": 1},
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
@@ -476,10 +478,14 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 
-EXAMPLES["POST", "/data/{name}/quotes"] = {
-    **EXAMPLES["POST", "/data/{name}/previews"],
+_EXAMPLES["POST", "/data/{name}/quotes"] = {
+    **_EXAMPLES["POST", "/data/{name}/previews"],
     "quote": "eyJkYXRhc2V0Ijoi...",
     "expires": _AT,
     "price": "0.1",
     "answered_before": None,
+}
+EXAMPLES = {
+    (method, path if (method, path) in TABLE else f"{API}{path}"): example
+    for (method, path), example in _EXAMPLES.items()
 }

@@ -18,13 +18,13 @@ from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_of
-from tidegate.service.errors import DESCRIPTIONS
+from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
 from tidegate.service.forms import form_fields
 from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
-ERROR = {"$ref": "#/components/schemas/Error"}
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
 class Guard:
@@ -155,6 +155,6 @@ def _errors(rule: Rule) -> dict[int | str, dict[str, Any]]:
     codes |= {404} if "{" in rule.path else set()
     codes |= {409} if rule.method != "GET" or "{" in rule.path else set()
     return {
-        code: {"description": DESCRIPTIONS[code], "content": {"application/json": {"schema": ERROR}}}
+        code: {"description": DESCRIPTIONS[code], "content": {PROBLEM_TYPE: {"schema": PROBLEM}}}
         for code in sorted(codes)
     }

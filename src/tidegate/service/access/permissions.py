@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+API = "/v1"  # the version of the API, in front of every address that is neither a page nor a health check
+UNVERSIONED = ("pages", "health")  # tags
 OWNER, ANALYST, RESPONDENT, PUBLIC = "owner", "analyst", "respondent", "public"
 ROLES = (OWNER, ANALYST, RESPONDENT, PUBLIC)
 
@@ -36,7 +38,7 @@ _SURVEYS = "/data/{name}/collections"
 _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
 _JOBS = "/data/{name}/syntheses"
 
-RULES = (
+_RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
     Rule("GET", "/ready", EVERYBODY, "health", "Check that the ledger responds as well"),
     Rule("GET", "/metrics", OWNERS, "health", "Get counts and times of requests for Prometheus"),
@@ -237,7 +239,11 @@ RULES = (
     Rule("GET", "/client/operators/{file}", EVERYBODY, "pages", "The operators of the randomizer"),
 )
 
+RULES = tuple(rule if rule.tag in UNVERSIONED else replace(rule, path=f"{API}{rule.path}") for rule in _RULES)
 TABLE = {rule.key: rule for rule in RULES}
+MOVED = frozenset(
+    rule.path.split("/")[2] for rule in RULES if rule.path.startswith(f"{API}/")
+)  # first parts of addresses
 
 
 def as_text() -> str:

@@ -11,11 +11,11 @@ from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import list_tokens
-from tidegate.service.routes.dependencies import CurrentCaller, router
+from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.ledger import token_code
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/console/access", **PAGE)
@@ -34,4 +34,4 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "codes": token_code(example, address=service_url(request), policy=first),
     }
-    return show("access", request, view, here="access", json_urls=("/tokens",))
+    return show("access", request, view, here="access", json_urls=("/v1/tokens",))

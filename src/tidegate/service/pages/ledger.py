@@ -9,11 +9,11 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import After, CurrentCaller, router
+from tidegate.service.routes.dependencies import After, CurrentCaller, unversioned_router
 from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
 from tidegate.web.snippets.ledger import ledger_code
 
-routes = router()
+routes = unversioned_router()
 SHOWN = 50
 
 
@@ -44,4 +44,6 @@ def ledger_page(
     }
     view["codes"] = ledger_code(dataset or first, head=view["head"])
     shown = {**filters, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
-    return show("ledger", request, view, here="ledger", json_urls=("/ledger", f"/ledger/entries?{urlencode(shown)}"))
+    return show(
+        "ledger", request, view, here="ledger", json_urls=("/v1/ledger", f"/v1/ledger/entries?{urlencode(shown)}")
+    )

@@ -147,7 +147,7 @@ class Purchase(AnswerRequest):
     """Queries with exactly one of rho, epsilon, error, share, or z; or a quote, which contains all of that."""
 
     quote: str | None = Field(
-        None, max_length=LONGEST, description="From POST /data/{name}/quotes; send no queries with it."
+        None, max_length=LONGEST, description="From POST /v1/data/{name}/quotes; send no queries with it."
     )
     key: str = Field(
         "", max_length=100, pattern=r"^[\x21-\x7e]*$", description="The same as the Idempotency-Key header."

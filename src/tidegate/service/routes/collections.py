@@ -53,7 +53,7 @@ BATCH = {
 RESULTS: Any = {
     200: {
         "content": {
-            "application/json": {"example": EXAMPLES["GET", "/data/{name}/collections/{collection}/results"]},
+            "application/json": {"example": EXAMPLES["GET", "/v1/data/{name}/collections/{collection}/results"]},
             "text/csv": {},
         }
     }

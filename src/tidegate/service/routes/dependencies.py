@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tidegate.charts import Chart
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.guard import GuardedRoute
+from tidegate.service.access.permissions import API
 from tidegate.service.datasets import ServedDataset
 
 NAMED = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
@@ -40,6 +41,12 @@ class Form(BaseModel):
 
 
 def router() -> APIRouter:
+    """Return a router of the API: its addresses start with the version."""
+    return APIRouter(route_class=GuardedRoute, prefix=API)
+
+
+def unversioned_router() -> APIRouter:
+    """Return a router of pages or health checks."""
     return APIRouter(route_class=GuardedRoute)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fastapi import Request, Response
 
-from tidegate.service.routes.dependencies import Described, router
+from tidegate.service.routes.dependencies import Described, unversioned_router
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/health")

@@ -100,7 +100,7 @@ def poll_of(served: ServedDataset, name: str) -> tuple[Collection, Poll]:
     """Return the collection of a poll, and the poll."""
     collection = served.policy.polls.get(name)
     if collection is None or collection.poll is None:
-        raise NotThere("This data set has no poll of that name.", "See GET /data/{name}/polls.")
+        raise NotThere("This data set has no poll of that name.", "See GET /v1/data/{name}/polls.")
     return collection, collection.poll
 
 

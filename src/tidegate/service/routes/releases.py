@@ -48,7 +48,7 @@ Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
 MOST_RECORDS = 5000  # of a simulated data set
-PAGE = {"example": EXAMPLES["GET", "/data/{name}/desks/{promise}/released"]}
+PAGE = {"example": EXAMPLES["GET", "/v1/data/{name}/desks/{promise}/released"]}
 FILES: Any = {
     200: {
         "content": {"application/json": PAGE, "text/csv": {}},

@@ -80,4 +80,4 @@ def hiding_sentences(served: ServedDataset, promise: str, selections: list[Selec
 
 def _refuse_without_hiding(served: ServedDataset) -> None:
     if not served.policy.hidings:
-        raise NotThere("This data set has no hiding promise.", "See GET /data/{name}.")
+        raise NotThere("This data set has no hiding promise.", "See GET /v1/data/{name}.")
