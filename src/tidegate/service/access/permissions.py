@@ -28,6 +28,11 @@ class Rule:
     says: str
 
     @property
+    def is_read(self) -> bool:
+        """Whether it returns something of the API and changes nothing."""
+        return self.method == "GET" and self.tag not in UNVERSIONED
+
+    @property
     def key(self) -> tuple[str, str]:
         return self.method, self.path
 
@@ -59,6 +64,13 @@ _RULES = (
         "Get a signed quote: a query at a price, valid for 15 minutes",
     ),
     Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Run a query or a quote: charge, answer, record"),
+    Rule(
+        "GET",
+        "/data/{name}/answers/{number}",
+        ANALYSTS,
+        "answer",
+        "Get a stored answer by its ledger entry, at no cost",
+    ),
     Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "Derive results from earlier answers at no cost"),
     Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "List your own queries, or all queries for an owner"),
     Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "Download queries and answers as a notebook"),
@@ -164,6 +176,7 @@ _RULES = (
     ),
     Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),
+    Rule("GET", "/ledger/entries/{number}", OWNERS, "ledger", "Get an entry with its description"),
     Rule("GET", "/ledger/verification", OWNERS, "ledger", "Verify hashes, chain, prices, and totals of all entries"),
     Rule(
         "GET",

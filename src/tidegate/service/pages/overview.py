@@ -22,7 +22,7 @@ from tidegate.service.routes.collections import Survey
 from tidegate.service.routes.datasets import list_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.home import home_content
-from tidegate.service.routes.ledger import entries
+from tidegate.service.routes.ledger import entries_after
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.assets import served_files
 from tidegate.web.poll_form import poll_view
@@ -92,7 +92,7 @@ def overview(request: Request, caller: CurrentCaller) -> Response:
     json_urls: tuple[str, ...] = ("/v1/data",)
     if caller.role == OWNER:
         view |= home_content(request, caller, charts=True)
-        view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
+        view |= {"entries": entries_after(request, caller, 0, LATEST, newest=True)["entries"]}
         view["may_add"] = request.app.state.datasets.folder is not None and not caller.dataset
         json_urls = ("/v1/home", f"/v1/ledger/entries?newest=true&limit={LATEST}")
     view["codes"] = _overview_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
