@@ -94,8 +94,9 @@ def entries(
     limit: Limit = 100,
 ) -> Described:
     after = read_cursor(LISTS[newest], cursor, position_number, 0)
-    chosen = {"dataset": dataset, "kind": kind, "user": user, "text": text, "newest": newest}
-    content = entries_after(request, caller, after, limit, **chosen)
+    content = entries_after(
+        request, caller, after, limit, dataset=dataset, kind=kind, user=user, text=text, newest=newest
+    )
     content["next"] = None if content["next"] is None else write_cursor(LISTS[newest], content["next"])
     link_next(request, response, content["next"])
     return content
