@@ -34,6 +34,7 @@ Kind = Literal[
     "closing",
     "adoption",
     "write-off",
+    "access",
 ]
 KINDS = {
     "policy": "policies",
@@ -51,6 +52,7 @@ KINDS = {
     "closing": "closed collections",
     "adoption": "migrations",
     "write-off": "write-offs",
+    "access": "access to the service",
 }
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
