@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from tidegate.ledger import queries
 from tidegate.ledger.chain import NOTHING, append
-from tidegate.ledger.entry import ACCESS, MOVED, ROTATED, Entry, canonical, sha256
+from tidegate.ledger.entry import ACCESS, MOVED, ROTATED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, token_uses, tokens
 
 CREATED, CHANGED, REVOKED, ADOPTED = "created", "changed", "revoked", "adopted"
@@ -43,7 +43,7 @@ def note_token(connection: Connection, action: str, row: Mapping[str, Any], *, u
     return note(connection, action, user=user, at=at, token=row["id"], digest=digest_of(row), **shown)
 
 
-def digest_of(row: Mapping[str, Any]) -> str:
+def digest_of(row: Mapping[Any, Any]) -> str:
     """Return the hash of a stored token, without the time of its revocation: that is the time of another entry."""
     return sha256(canonical({column.name: row[column.name] for column in tokens.c if column.name != "revoked"}))
 
@@ -93,7 +93,7 @@ def _replay(connection: Connection) -> dict[str, list[str]]:
 
 
 def _follow(rows: dict[str, list[str]], respondents: set[str], row: Mapping[Any, Any]) -> None:
-    body = queries.entry_from(dict(row)).content()
+    body = entry_from(dict(row)).content()
     if body["action"] == ADOPTED:
         for name, (digest, role, revoked) in body["tokens"].items():
             rows[name] = [digest, revoked]

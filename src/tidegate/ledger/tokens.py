@@ -103,7 +103,7 @@ class Tokens:
 
     def note_refusals(self, counts: Mapping[str, int], *, since: datetime, networks: int, names: list[str]) -> None:
         """Append an entry with the totals of refusals since a moment."""
-        facts = {"counts": dict(counts), "since": stamp(since), "networks": networks, "names": names}
+        facts: dict[str, Any] = {"counts": dict(counts), "since": stamp(since), "networks": networks, "names": names}
         with self.store.writing() as connection:
             access.note(connection, access.REFUSED, user="", **facts)
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from tidegate.ledger.sessions import Sessions
 from tidegate.ledger.tokens import Tokens
@@ -82,7 +83,11 @@ class Activity:
                 return
             if waited < self._interval and not closing:
                 return
-            facts = {"since": self._since, "networks": len(self._networks), "names": sorted(self._names)}
+            facts: dict[str, Any] = {
+                "since": self._since,
+                "networks": len(self._networks),
+                "names": sorted(self._names),
+            }
             counts = self._counts
             self._counts, self._networks, self._names = Counter(), set(), set()
             self._interval = min(LONGEST, 2 * self._interval)
