@@ -191,7 +191,7 @@ def test_replayed_code_is_refused(gate: Gate) -> None:
 def test_response_of_another_issuer_is_refused(gate: Gate) -> None:
     gate.provider.set(groups={"u8": ["research"]})
     visitor = gate.visitor()
-    url = callback_of(visitor, "u8").replace("iss=http%3A%2F%2F127.0.0.1", "iss=http%3A%2F%2Fevil.example")
+    url = callback_of(visitor, "u8").replace("iss=http%3A%2F%2Flocalhost", "iss=http%3A%2F%2Fevil.example")
     assert "evil" in url
     assert refusal_of(visitor.get(url)) == "This sign-in was refused: it came from another provider."
 

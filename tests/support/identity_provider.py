@@ -76,7 +76,7 @@ def run_provider(address: str) -> Iterator[IdentityProvider]:
     for line in process.stdout:
         if line.strip() == b"ready":
             break
-    provider = IdentityProvider(f"http://127.0.0.1:{port}", process)
+    provider = IdentityProvider(f"http://localhost:{port}", process)
     try:
         yield provider
     finally:

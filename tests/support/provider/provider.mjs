@@ -6,7 +6,7 @@ import { generateKeyPairSync, createSign, randomUUID } from "node:crypto";
 import Provider from "oidc-provider";
 
 const [port, callback, back] = process.argv.slice(2);
-const issuer = `http://127.0.0.1:${port}`;
+const issuer = `http://localhost:${port}`; // another site than the service, which is at 127.0.0.1
 const state = { groups: {}, names: {}, fault: "", rotation: 0 };
 
 const newKey = () => ({ ...generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" }), kid: randomUUID(), use: "sig", alg: "RS256" });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Request, Response
 from pydantic import ConfigDict, Field
@@ -14,16 +14,18 @@ from tidegate.ledger.sessions import SHOWN, Sessions
 from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.service.access.callers import Caller, caller_of
 from tidegate.service.access.csrf import csrf_of
-from tidegate.service.access.guard import address_of
+from tidegate.service.access.guard import ERROR, address_of
 from tidegate.service.access.links import is_link, make_link, use_link
 from tidegate.service.access.sessions import hash_cookie, new_session, refuse_unprotected, set_cookie
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
+from tidegate.service.errors import DESCRIPTIONS
 from tidegate.service.routes.dependencies import NAMED, CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import token_code
 
 routes = router()
+UNKNOWN_TOKEN: Any = {404: {"description": DESCRIPTIONS[404], "content": {"application/json": {"schema": ERROR}}}}
 
 
 class SignIn(Form):
@@ -146,7 +148,7 @@ def _find_token(request: Request, caller: Caller, token: str) -> StoredToken:
     return stored
 
 
-@routes.post("/links", status_code=201)
+@routes.post("/links", status_code=201, responses=UNKNOWN_TOKEN)
 def add_link(request: Request, caller: CurrentCaller, new: NewLink) -> Described:
     if bool(new.token) == (new.user is not None):
         raise Unsupported("A link needs either `token`, the id of a token, or `user`, the access of a new user.")
