@@ -95,9 +95,9 @@ def test_typing_prolongs_a_session_and_an_open_page_does_not(fresh_console: Cons
         tab.clock.fast_forward("00:16")
     assert "x-unattended" not in requests[0]
     tab.clock.fast_forward("20:00")
-    tab.evaluate("import('/static/api.js').then((api) => api.get('/data'))")
+    tab.evaluate("import('/static/api.js').then((api) => api.get('/v1/data'))")
     with tab.expect_request("**/data") as repeated:
-        tab.evaluate("import('/static/api.js').then((api) => api.get('/data'))")
+        tab.evaluate("import('/static/api.js').then((api) => api.get('/v1/data'))")
     assert repeated.value.headers["x-unattended"] == "yes", "nobody touched the page for 20 minutes"
     tab.locator("#session").wait_for(state="hidden")
 

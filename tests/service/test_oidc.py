@@ -114,11 +114,11 @@ def test_user_signs_in_with_the_role_of_their_groups(gate: Gate) -> None:
     assert page.status_code == 200
     assert 'content="0; url=/console/risk"' in page.text, "a page of our own leads on: the cookie is SameSite=Strict"
     assert "samesite=strict" in page.headers["set-cookie"].lower()
-    me = visitor.get("/me", headers={"Accept": "application/json"}).json()
+    me = visitor.get("/v1/me", headers={"Accept": "application/json"}).json()
     assert (me["role"], me["name"], me["dataset"], me["share"]) == ("analyst", "Nina Nordahl", "others,people", "0.5")
-    names = [dataset["name"] for dataset in visitor.get("/data").json()["datasets"]]
+    names = [dataset["name"] for dataset in visitor.get("/v1/data").json()["datasets"]]
     assert names == ["people", "others"]
-    assert visitor.get("/data/nowhere").status_code == 403
+    assert visitor.get("/v1/data/nowhere").status_code == 403
     [user] = [token for token in Tokens(gate.datasets.ledger.store).all() if token.name == "Nina Nordahl"]
     assert user.identity == f"{gate.provider.issuer} u1"
     assert gate.sentences()[-2:] == [
@@ -131,11 +131,13 @@ def test_user_signs_in_with_the_role_of_their_groups(gate: Gate) -> None:
 def test_charge_of_a_user_carries_their_name_and_share(gate: Gate) -> None:
     gate.provider.set(groups={"u2": ["guests"]}, names={"u2": "Gustav"})
     visitor, _ = sign_in(gate, "u2")
-    headers = {"X-CSRF-Token": visitor.get("/me", headers={"Accept": "application/json"}).json()["csrf"]}
+    headers = {"X-CSRF-Token": visitor.get("/v1/me", headers={"Accept": "application/json"}).json()["csrf"]}
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age > 30", "epsilon": 0.08, "anyway": True}
-    assert visitor.post("/data/people/answers", json=body, headers=headers).status_code == 200
+    assert visitor.post("/v1/data/people/answers", json=body, headers=headers).status_code == 200
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age > 40", "epsilon": 0.08, "anyway": True}
-    assert visitor.post("/data/people/answers", json=body, headers=headers).status_code == 409, "the share of the group"
+    assert visitor.post("/v1/data/people/answers", json=body, headers=headers).status_code == 409, (
+        "the share of the group"
+    )
     assert str(gate.datasets.ledger.spent_by("people", "Gustav")) == "0.08"
 
 
@@ -145,11 +147,13 @@ def test_new_user_never_gets_the_name_of_another(gate: Gate) -> None:
     names = []
     for user in ("u3", "u4", "u3"):
         visitor, _ = sign_in(gate, user)
-        names.append(visitor.get("/me", headers={"Accept": "application/json"}).json()["name"])
+        names.append(visitor.get("/v1/me", headers={"Accept": "application/json"}).json()["name"])
     assert names == ["Ana Berg 2", "Ana Berg 3", "Ana Berg 2"]
     gate.provider.set(names={"u3": "Renamed"})
     visitor, _ = sign_in(gate, "u3")
-    assert visitor.get("/me", headers={"Accept": "application/json"}).json()["name"] == "Ana Berg 2", "so is spending"
+    assert visitor.get("/v1/me", headers={"Accept": "application/json"}).json()["name"] == "Ana Berg 2", (
+        "so is spending"
+    )
 
 
 def test_user_without_a_known_group_is_refused(gate: Gate) -> None:
@@ -163,7 +167,7 @@ def test_changed_groups_change_the_role_with_an_entry(gate: Gate) -> None:
     sign_in(gate, "u6")
     gate.provider.set(groups={"u6": ["stewards", "guests"]})
     visitor, _ = sign_in(gate, "u6")
-    assert visitor.get("/ledger").status_code == 200, "an owner"
+    assert visitor.get("/v1/ledger").status_code == 200, "an owner"
     assert any("changed the access" in says and "Greta (owner of all data sets)" in says for says in gate.sentences())
 
 
@@ -248,15 +252,15 @@ def test_session_ends_at_renewal_if_the_groups_no_longer_match(gate: Gate) -> No
     gate.provider.set(groups={"u11": ["research"], "u12": ["research"]}, names={"u11": "Rut", "u12": "Siv"})
     (leaver, _), (stayer, _) = sign_in(gate, "u11"), sign_in(gate, "u12")
     gate.provider.set(groups={"u11": [], "u12": ["guests"]})
-    assert leaver.get("/data").status_code == 200, "until the renewal"
+    assert leaver.get("/v1/data").status_code == 200, "until the renewal"
     make_due(gate)
-    assert leaver.get("/data").status_code == 401
-    assert leaver.get("/data").status_code == 401
-    me = stayer.get("/me", headers={"Accept": "application/json"}).json()
+    assert leaver.get("/v1/data").status_code == 401
+    assert leaver.get("/v1/data").status_code == 401
+    me = stayer.get("/v1/me", headers={"Accept": "application/json"}).json()
     assert (me["dataset"], me["share"]) == ("people", "0.1"), "the session goes on with what the groups allow now"
     for _ in range(3):  # refresh tokens rotate, and the stored one is the latest
         make_due(gate)
-        assert stayer.get("/data").status_code == 200
+        assert stayer.get("/v1/data").status_code == 200
 
 
 def test_tokens_of_the_provider_are_encrypted_with_the_cookie(gate: Gate) -> None:
@@ -277,11 +281,11 @@ def test_tokens_of_the_provider_are_encrypted_with_the_cookie(gate: Gate) -> Non
 def test_sign_out_ends_the_session_at_the_provider_too(gate: Gate) -> None:
     gate.provider.set(groups={"u14": ["research"]})
     visitor, _ = sign_in(gate, "u14")
-    headers = {"X-CSRF-Token": visitor.get("/me", headers={"Accept": "application/json"}).json()["csrf"]}
-    content = visitor.post("/sign-out", json={}, headers=headers).json()
+    headers = {"X-CSRF-Token": visitor.get("/v1/me", headers={"Accept": "application/json"}).json()["csrf"]}
+    content = visitor.post("/v1/sign-out", json={}, headers=headers).json()
     assert content["next"].startswith(f"{gate.provider.issuer}/session/end?")
     assert httpx.get(content["next"]).status_code == 200, "the provider accepts the client, the hint and the way back"
-    assert visitor.get("/data").status_code == 401
+    assert visitor.get("/v1/data").status_code == 401
 
 
 def test_revoked_user_cannot_sign_in_again(gate: Gate) -> None:
@@ -291,7 +295,7 @@ def test_revoked_user_cannot_sign_in_again(gate: Gate) -> None:
     [vera] = [token for token in tokens.all() if token.name == "Vera"]
     tokens.revoke(vera.id, user="olga")
     gate.app.state.guard.callers.forget()
-    assert visitor.get("/data").status_code == 401
+    assert visitor.get("/v1/data").status_code == 401
     _, page = sign_in(gate, "u15")
     assert refusal_of(page) == "An owner revoked your access to this service."
 
@@ -302,7 +306,7 @@ def test_without_refresh_tokens_a_session_lasts_one_interval(gate: Gate) -> None
         visitor, _ = sign_in(gate, "u16")
     finally:
         gate.provider.set(noRefresh=False)
-    assert visitor.get("/data").status_code == 200
+    assert visitor.get("/v1/data").status_code == 200
     later = datetime.now(UTC) + timedelta(minutes=16)
     session = next(listed for listed, token in gate.app.state.guard.callers.sessions.all() if token.name == "u16")
     assert session.renew == ""
@@ -319,16 +323,16 @@ def test_provider_that_is_down_is_named_and_tokens_still_work(tmp_path: Path, mo
         gate.provider.stop()
         assert "The sign-in provider does not respond." in other.get(url).text
         make_due(gate)
-        assert visitor.get("/data").status_code == 200, "the session goes on for one more interval"
+        assert visitor.get("/v1/data").status_code == 200, "the session goes on for one more interval"
         make_due(gate, lapsed=True)
-        assert visitor.get("/data").status_code == 401
+        assert visitor.get("/v1/data").status_code == 401
         gate.app.state.oidc.provider._metadata = {}
         page = gate.visitor().get("/console/sign-in/oidc")
         assert page.status_code == 502
         assert "The sign-in provider does not respond." in page.text
         assert "sign in with a token or a link: they still work." in page.text
         token, _ = make_token(Tokens(gate.datasets.ledger.store), role="owner", name="olga")
-        assert httpx.get(f"{gate.address}/me", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+        assert httpx.get(f"{gate.address}/v1/me", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 
 
 def test_provider_of_another_issuer_is_refused(gate: Gate, tmp_path: Path) -> None:

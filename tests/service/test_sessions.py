@@ -27,7 +27,7 @@ def sentences(service: RunningService) -> list[str]:
 
 def sign_in(service: RunningService, role: str = OWNER) -> dict[str, str]:
     """Sign in; return the header that changes need."""
-    response = service.client.post("/sign-in", json={"token": service.tokens[role]})
+    response = service.client.post("/v1/sign-in", json={"token": service.tokens[role]})
     assert response.status_code == 200, response.text
     return {HEADER: response.json()["csrf"]}
 
@@ -47,16 +47,16 @@ def set_back(service: RunningService, *, minutes: float) -> None:
 def test_session_ends_after_the_idle_time(fresh_service: RunningService) -> None:
     sign_in(fresh_service)
     set_back(fresh_service, minutes=29.9)
-    assert fresh_service.client.get("/me").status_code == 200, "and this request counts"
+    assert fresh_service.client.get("/v1/me").status_code == 200, "and this request counts"
     set_back(fresh_service, minutes=30.1)
-    assert fresh_service.client.get("/me").status_code == 401
+    assert fresh_service.client.get("/v1/me").status_code == 401
 
 
 def test_request_of_another_process_prolongs_a_session(fresh_service: RunningService) -> None:
     sign_in(fresh_service)
     set_back(fresh_service, minutes=29)
     callers = fresh_service.app.state.guard.callers
-    fresh_service.client.get("/me")
+    fresh_service.client.get("/v1/me")
     callers.activity.write()
     assert callers.activity.last_seen(next(iter(callers.sessions.all()))[0].id) is None
     session, _ = callers.sessions.all()[0]
@@ -66,7 +66,7 @@ def test_request_of_another_process_prolongs_a_session(fresh_service: RunningSer
 def test_unattended_request_does_not_prolong_a_session(fresh_service: RunningService) -> None:
     sign_in(fresh_service)
     set_back(fresh_service, minutes=29)
-    assert fresh_service.client.get("/me", headers={"X-Unattended": "yes"}).status_code == 200
+    assert fresh_service.client.get("/v1/me", headers={"X-Unattended": "yes"}).status_code == 200
     fresh_service.app.state.guard.callers.activity.write()
     session, _ = fresh_service.app.state.guard.callers.sessions.all()[0]
     assert datetime.now(UTC) - datetime.fromisoformat(session.seen) > timedelta(minutes=28)
@@ -76,9 +76,9 @@ def test_idle_time_is_a_setting_and_tokens_have_none(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "a.ledger"), settings=quiet_settings(idle_minutes=5)) as service:
         sign_in(service)
         set_back(service, minutes=6)
-        assert service.client.get("/me").status_code == 401
+        assert service.client.get("/v1/me").status_code == 401
         service.client.cookies.clear()
-        assert service.get("/me", OWNER).status_code == 200
+        assert service.get("/v1/me", OWNER).status_code == 200
 
 
 # Sessions
@@ -89,65 +89,67 @@ def test_owner_lists_and_ends_sessions(fresh_service: RunningService) -> None:
     cookie = fresh_service.client.cookies["tidegate"]
     fresh_service.client.cookies.clear()
     headers = sign_in(fresh_service, OWNER)
-    listed = fresh_service.client.get("/sessions").json()["sessions"]
+    listed = fresh_service.client.get("/v1/sessions").json()["sessions"]
     assert sorted((row["name"], row["own"], row["method"]) for row in listed) == [
         ("ana", False, "token"),
         ("olga", True, "token"),
     ]
     assert cookie not in json.dumps(listed)
     [ana] = [row["id"] for row in listed if row["name"] == "ana"]
-    assert fresh_service.client.delete(f"/sessions/{ana}", headers=headers).status_code == 200
-    assert fresh_service.client.delete(f"/sessions/{ana}", headers=headers).status_code == 404
+    assert fresh_service.client.delete(f"/v1/sessions/{ana}", headers=headers).status_code == 200
+    assert fresh_service.client.delete(f"/v1/sessions/{ana}", headers=headers).status_code == 404
     fresh_service.client.cookies.clear()
-    assert fresh_service.client.get("/me", headers={"Cookie": f"tidegate={cookie}"}).status_code == 401
+    assert fresh_service.client.get("/v1/me", headers={"Cookie": f"tidegate={cookie}"}).status_code == 401
     assert sentences(fresh_service)[-1] == "olga ended a session of ana."
 
 
 def test_owner_of_one_data_set_sees_only_its_sessions_and_tokens(fresh_service: RunningService) -> None:
     sign_in(fresh_service, ANALYST)
-    others = fresh_service.post("/tokens", {"role": "owner", "name": "otto", "dataset": "others"}).json()
+    others = fresh_service.post("/v1/tokens", {"role": "owner", "name": "otto", "dataset": "others"}).json()
     bearer = {"Authorization": f"Bearer {others['token']}"}
     fresh_service.client.cookies.clear()
-    [listed] = [row["id"] for row in fresh_service.get("/sessions").json()["sessions"]]
-    assert fresh_service.client.get("/sessions", headers=bearer).json()["sessions"] == []
-    assert fresh_service.client.delete(f"/sessions/{listed}", headers=bearer).status_code == 404
+    [listed] = [row["id"] for row in fresh_service.get("/v1/sessions").json()["sessions"]]
+    assert fresh_service.client.get("/v1/sessions", headers=bearer).json()["sessions"] == []
+    assert fresh_service.client.delete(f"/v1/sessions/{listed}", headers=bearer).status_code == 404
     ana = fresh_service.tokens[ANALYST][3:19]
-    assert fresh_service.client.post("/links", json={"token": ana}, headers=bearer).status_code == 404
+    assert fresh_service.client.post("/v1/links", json={"token": ana}, headers=bearer).status_code == 404
 
 
 # One-time links
 
 
 def secret_of(service: RunningService, **body: Any) -> str:
-    response = service.post("/links", body)
+    response = service.post("/v1/links", body)
     assert response.status_code == 201, response.text
     return str(response.json()["link"].partition("#")[2])
 
 
 def test_link_signs_in_once_without_a_token(fresh_service: RunningService) -> None:
-    link = fresh_service.post("/links", {"user": {"role": "analyst", "name": "nina", "dataset": "people", "days": 7}})
+    link = fresh_service.post(
+        "/v1/links", {"user": {"role": "analyst", "name": "nina", "dataset": "people", "days": 7}}
+    )
     content = link.json()
     assert (content["method"], content["maker"], "token" in content) == ("link", "olga", False)
     secret = content["link"].partition("#")[2]
     assert content["link"].startswith("http://127.0.0.1/console/sign-in#tgl_")
-    first = fresh_service.client.post("/sign-in", json={"token": secret})
+    first = fresh_service.client.post("/v1/sign-in", json={"token": secret})
     assert (first.status_code, first.json()["name"]) == (200, "nina")
-    assert fresh_service.client.get("/me").json()["dataset"] == "people"
-    second = fresh_service.client.post("/sign-in", json={"token": secret})
+    assert fresh_service.client.get("/v1/me").json()["dataset"] == "people"
+    second = fresh_service.client.post("/v1/sign-in", json={"token": secret})
     assert second.status_code == 401
     assert secret not in second.text
     for wrong in (secret, f"tg_{content['id']}_{'a' * 43}"):
         headers = {"Authorization": f"Bearer {wrong}"}
-        assert fresh_service.client.get("/me", headers=headers).status_code == 401, "a link is no token"
+        assert fresh_service.client.get("/v1/me", headers=headers).status_code == 401, "a link is no token"
 
 
 def test_link_expires_after_15_minutes(fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = fresh_service.post("/links", {"token": fresh_service.tokens[ANALYST][3:19]}).json()
+    content = fresh_service.post("/v1/links", {"token": fresh_service.tokens[ANALYST][3:19]}).json()
     left = datetime.fromisoformat(content["link_expires"]) - datetime.now(UTC)
     assert timedelta(minutes=14) < left <= timedelta(minutes=15)
     monkeypatch.setattr("tidegate.service.access.links.MINUTES", -1)
     late = secret_of(fresh_service, token=fresh_service.tokens[ANALYST][3:19])
-    assert fresh_service.client.post("/sign-in", json={"token": late}).status_code == 401
+    assert fresh_service.client.post("/v1/sign-in", json={"token": late}).status_code == 401
 
 
 def test_two_uses_of_a_link_at_the_same_time_give_one_session(fresh_service: RunningService) -> None:
@@ -155,7 +157,7 @@ def test_two_uses_of_a_link_at_the_same_time_give_one_session(fresh_service: Run
         secret, statuses = secret_of(fresh_service, token=fresh_service.tokens[ANALYST][3:19]), []
 
         def use(worker: int, secret: str = secret, statuses: list[int] = statuses) -> None:
-            statuses.append(fresh_service.client.post("/sign-in", json={"token": secret}).status_code)
+            statuses.append(fresh_service.client.post("/v1/sign-in", json={"token": secret}).status_code)
 
         at_once(use, threads=4)
         assert sorted(statuses) == [200, 401, 401, 401]
@@ -164,12 +166,12 @@ def test_two_uses_of_a_link_at_the_same_time_give_one_session(fresh_service: Run
 def test_link_of_a_revoked_user_and_unclear_links_are_refused(fresh_service: RunningService) -> None:
     name = fresh_service.tokens[ANALYST][3:19]
     secret = secret_of(fresh_service, token=name)
-    fresh_service.call("DELETE", f"/tokens/{name}", OWNER)
-    assert fresh_service.client.post("/sign-in", json={"token": secret}).status_code == 401
+    fresh_service.call("DELETE", f"/v1/tokens/{name}", OWNER)
+    assert fresh_service.client.post("/v1/sign-in", json={"token": secret}).status_code == 401
     for body in ({}, {"token": name}, {"token": name, "user": {"role": "analyst", "name": "x"}}):
-        assert fresh_service.post("/links", body).status_code == 422
-    assert fresh_service.post("/links", {"token": "0" * 16}).status_code == 404
-    assert fresh_service.post("/links", {"user": {"role": "owner", "name": "x"}}, RESPONDENT).status_code == 403
+        assert fresh_service.post("/v1/links", body).status_code == 422
+    assert fresh_service.post("/v1/links", {"token": "0" * 16}).status_code == 404
+    assert fresh_service.post("/v1/links", {"user": {"role": "owner", "name": "x"}}, RESPONDENT).status_code == 403
 
 
 def test_secret_of_a_link_is_stored_as_a_hash(tmp_path: Path) -> None:
@@ -186,19 +188,19 @@ def test_secret_of_a_link_is_stored_as_a_hash(tmp_path: Path) -> None:
 def test_access_is_recorded_with_the_name_of_the_maker(fresh_service: RunningService) -> None:
     headers = sign_in(fresh_service)
     client = fresh_service.client
-    name = client.post("/tokens", json={"role": "analyst", "name": "nina", "share": "0.5"}, headers=headers).json()[
+    name = client.post("/v1/tokens", json={"role": "analyst", "name": "nina", "share": "0.5"}, headers=headers).json()[
         "id"
     ]
-    client.delete(f"/tokens/{name}", headers=headers)
+    client.delete(f"/v1/tokens/{name}", headers=headers)
     assert sentences(fresh_service)[-3:] == [
         "olga signed in with a token.",
         f"olga created the access {name} of nina (analyst of all data sets), with the budget share 0.5.",
         f"olga revoked the access {name} of nina (analyst of all data sets), with the budget share 0.5.",
     ]
-    listed = client.get("/ledger/entries?kind=access&who=olga&newest=true").json()["entries"]
+    listed = client.get("/v1/ledger/entries?kind=access&who=olga&newest=true").json()["entries"]
     assert [entry["body"]["action"] for entry in listed] == ["revoked", "created", "sign-in"]
-    assert client.get("/ledger/verification").json()["holds"]
-    assert name in client.get("/ledger/export").text
+    assert client.get("/v1/ledger/verification").json()["holds"]
+    assert name in client.get("/v1/ledger/export").text
 
 
 def test_refusals_are_counted_and_bounded(fresh_service: RunningService) -> None:
@@ -235,10 +237,10 @@ def _refusals(service: RunningService) -> list[Any]:
 def test_refused_requests_are_counted_by_reason_without_addresses(fresh_service: RunningService) -> None:
     wrong = {"Authorization": "Bearer tg_" + "0" * 16 + "_" + "a" * 43}
     for _ in range(3):
-        fresh_service.client.get("/me", headers=wrong)
-    fresh_service.get("/ledger", ANALYST)
-    fresh_service.get("/data/others", ANALYST)
-    fresh_service.client.post("/sign-in", json={"token": "tgl_" + "a" * 43})
+        fresh_service.client.get("/v1/me", headers=wrong)
+    fresh_service.get("/v1/ledger", ANALYST)
+    fresh_service.get("/v1/data/others", ANALYST)
+    fresh_service.client.post("/v1/sign-in", json={"token": "tgl_" + "a" * 43})
     fresh_service.app.state.guard.callers.activity.write(closing=True)
     [entry] = _refusals(fresh_service)
     assert entry.content()["counts"] == {"token": 3, "permission": 2, "link": 1}
@@ -250,7 +252,7 @@ def test_sign_ins_of_one_user_are_limited(tmp_path: Path) -> None:
     settings = quiet_settings(sign_in_rate=0.001, sign_in_burst=3)
     with run_service(str(tmp_path / "a.ledger"), settings=settings) as service:
         body = {"token": service.tokens[ANALYST]}
-        statuses = [service.client.post("/sign-in", json=body).status_code for _ in range(5)]
+        statuses = [service.client.post("/v1/sign-in", json=body).status_code for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
 
 
@@ -260,10 +262,10 @@ def test_last_use_is_a_day_and_written_once(fresh_service: RunningService, monke
     monkeypatch.setattr(Tokens, "note_uses", lambda self, names, day: writes.append(day) or true(self, names, day=day))
     activity = fresh_service.app.state.guard.callers.activity
     for _ in range(3):
-        fresh_service.get("/me", ANALYST)
+        fresh_service.get("/v1/me", ANALYST)
         activity.write()
     assert len(writes) == 1
-    uses = {token["name"]: token["used"] for token in fresh_service.get("/tokens").json()["tokens"]}
+    uses = {token["name"]: token["used"] for token in fresh_service.get("/v1/tokens").json()["tokens"]}
     assert uses == {"olga": None, "ana": datetime.now(UTC).date().isoformat(), "rosa": None}
 
 
@@ -298,23 +300,23 @@ def _journey(service: RunningService) -> list[str]:
     headers = sign_in(service)
     client = service.client
     created = client.post(
-        "/tokens", json={"role": "analyst", "name": "nina", "dataset": "people"}, headers=headers
+        "/v1/tokens", json={"role": "analyst", "name": "nina", "dataset": "people"}, headers=headers
     ).json()
-    link = client.post("/links", json={"token": created["id"]}, headers=headers).json()["link"].partition("#")[2]
+    link = client.post("/v1/links", json={"token": created["id"]}, headers=headers).json()["link"].partition("#")[2]
     cookies = [client.cookies["tidegate"]]
-    client.post("/sign-in", json={"token": link})
+    client.post("/v1/sign-in", json={"token": link})
     cookies.append(client.cookies["tidegate"])
     client.cookies.clear()
     query = {"sql": "SELECT COUNT(*) FROM people WHERE town = 'Aby'", "epsilon": 0.1, "anyway": True}
-    assert service.post("/data/people/answers", query, ANALYST).status_code == 200
+    assert service.post("/v1/data/people/answers", query, ANALYST).status_code == 200
     service.post(
-        "/data/people/answers", {**query, "sql": "SELECT COUNT(*) FROM people WHERE town = 'wrong-name'"}, ANALYST
+        "/v1/data/people/answers", {**query, "sql": "SELECT COUNT(*) FROM people WHERE town = 'wrong-name'"}, ANALYST
     )
-    service.post("/data/people/desks/hq/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT)
-    service.post("/data/people/desks/hq/requests", {"keys": [f"{SECRET}0008"]}, RESPONDENT)
-    service.get(f"/data/{SECRET}", ANALYST)
-    client.get("/me", headers={"Authorization": "Bearer tg_wrong-name"})
-    client.post("/sign-in", json={"token": "tgl_" + "b" * 43})
+    service.post("/v1/data/people/desks/hq/requests", {"keys": [f"{SECRET}0007"]}, RESPONDENT)
+    service.post("/v1/data/people/desks/hq/requests", {"keys": [f"{SECRET}0008"]}, RESPONDENT)
+    service.get(f"/v1/data/{SECRET}", ANALYST)
+    client.get("/v1/me", headers={"Authorization": "Bearer tg_wrong-name"})
+    client.post("/v1/sign-in", json={"token": "tgl_" + "b" * 43})
     client.get("/console/sign-in/oidc/callback?code=wrong-name&state=wrong-name")
-    service.get("/ledger/verification")
+    service.get("/v1/ledger/verification")
     return [created["token"], link, *cookies, "b" * 43]

@@ -13,12 +13,12 @@ from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.service.access.groups import provider_name, read_groups
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.access import list_sessions, list_tokens
-from tidegate.service.routes.dependencies import CurrentCaller, router
+from tidegate.service.routes.access import visible_sessions, visible_tokens
+from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import token_code
 
-routes = router()
+routes = unversioned_router()
 METHODS = {"token": "token", "link": "one-time links", "oidc": "account"}
 
 
@@ -29,8 +29,8 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
     desks = [name for name in names if request.app.state.datasets[name].policy.release_promises]
     example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
-        **list_tokens(request, caller),
-        **list_sessions(request, caller),
+        "tokens": visible_tokens(request, caller),
+        "sessions": visible_sessions(request, caller),
         "methods": METHODS,
         "provider": _provider(request.app.state.settings),
         "idle_minutes": request.app.state.settings.idle_minutes,
@@ -43,7 +43,7 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "codes": token_code(example, address=service_url(request), policy=first),
     }
-    return show("access", request, view, here="access", json_urls=("/tokens", "/sessions"))
+    return show("access", request, view, here="access", json_urls=("/v1/tokens", "/v1/sessions"))
 
 
 def _provider(settings: Settings) -> dict[str, Any] | None:

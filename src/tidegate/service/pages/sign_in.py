@@ -25,13 +25,13 @@ from tidegate.service.access.sessions import (
     set_cookie,
     set_flow_cookie,
 )
-from tidegate.service.errors import body_of, status_of
+from tidegate.service.errors import content_of, status_of
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import begin_session
-from tidegate.service.routes.dependencies import router
+from tidegate.service.routes.dependencies import unversioned_router
 from tidegate.service.settings import Settings, service_url
 
-routes = router()
+routes = unversioned_router()
 NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
 
 
@@ -60,7 +60,7 @@ def _sign_in_page(request: Request, next_page: str, error: TidegateError | None 
     settings: Settings = request.app.state.settings
     carrier = Response()
     cookie = form_cookie(request, carrier, secure=settings.secure)
-    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": body_of(error)["error"] if error else None}
+    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": content_of(error) if error else None}
     view["provider"] = provider_name(settings)
     page = show("sign_in", request, view, here="sign-in")
     page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]

@@ -14,18 +14,29 @@ from tidegate.ledger.sessions import SHOWN, Sessions
 from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.service.access.callers import Caller, caller_of
 from tidegate.service.access.csrf import csrf_of
-from tidegate.service.access.guard import ERROR, address_of
+from tidegate.service.access.guard import PROBLEM, address_of
 from tidegate.service.access.links import is_link, make_link, use_link
 from tidegate.service.access.sessions import hash_cookie, new_session, refuse_unprotected, set_cookie
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
-from tidegate.service.errors import DESCRIPTIONS
+from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
+from tidegate.service.models.access import (
+    CreatedLink,
+    CreatedToken,
+    EndedSession,
+    Me,
+    SessionPage,
+    SignedOut,
+    TokenPage,
+    TokenView,
+)
+from tidegate.service.pagination import Cursor, Limit, link_next, page_after
 from tidegate.service.routes.dependencies import NAMED, CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import token_code
 
 routes = router()
-UNKNOWN_TOKEN: Any = {404: {"description": DESCRIPTIONS[404], "content": {"application/json": {"schema": ERROR}}}}
+UNKNOWN_TOKEN: Any = {404: {"description": DESCRIPTIONS[404], "content": {PROBLEM_TYPE: {"schema": PROBLEM}}}}
 
 
 class SignIn(Form):
@@ -59,7 +70,7 @@ class NewLink(Form):
     user: NewToken | None = Field(None, description="The access of a new user, who gets no token.")
 
 
-@routes.post("/sign-in")
+@routes.post("/sign-in", response_model=Me)
 async def sign_in(request: Request, response: Response, body: SignIn) -> Described:
     caller, cookie = await begin_session(request, response, body.token)
     return {**_me(caller), "csrf": csrf_of(cookie)}
@@ -89,7 +100,7 @@ def _begin_with_link(request: Request, secret: str) -> tuple[Caller, str]:
     return caller_of(token), cookie
 
 
-@routes.post("/sign-out")
+@routes.post("/sign-out", response_model=SignedOut)
 def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Described:
     callers, oidc, elsewhere = request.app.state.guard.callers, request.app.state.oidc, ""
     if caller.cookie:
@@ -101,21 +112,29 @@ def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Des
     return {"signed_in": False, "next": elsewhere or None}
 
 
-@routes.get("/me")
+@routes.get("/me", response_model=Me)
 async def me(caller: CurrentCaller) -> Described:
     return {**_me(caller), **({"csrf": csrf_of(caller.cookie)} if caller.cookie else {})}
 
 
-@routes.get("/tokens")
-def list_tokens(request: Request, caller: CurrentCaller) -> Described:
+@routes.get("/tokens", response_model=TokenPage)
+def list_tokens(
+    request: Request, response: Response, caller: CurrentCaller, cursor: Cursor = "", limit: Limit = 100
+) -> Described:
+    shown, following = page_after(visible_tokens(request, caller), cursor, limit, lambda token: token["id"], "tokens")
+    return {"tokens": shown, "next": link_next(request, response, following)}
+
+
+def visible_tokens(request: Request, caller: Caller) -> list[Described]:
+    """Return all tokens that an owner can see, without their secrets."""
     visible, uses = (
         [token for token in _tokens(request).all() if _can_see(caller, token.dataset)],
         _tokens(request).uses(),
     )
-    return {"tokens": [token_to_dict(token, used=uses.get(token.id, "")) for token in visible]}
+    return [token_to_dict(token, used=uses.get(token.id, "")) for token in visible]
 
 
-@routes.post("/tokens", status_code=201)
+@routes.post("/tokens", status_code=201, response_model=CreatedToken)
 def add_token(request: Request, caller: CurrentCaller, new: NewToken) -> Described:
     text, token = _add_token(request, caller, new, is_sent=True)
     policy = new.dataset or caller.dataset or next(iter(request.app.state.datasets), "people")
@@ -131,7 +150,7 @@ def _add_token(request: Request, caller: Caller, new: NewToken, *, is_sent: bool
     return make_token(_tokens(request), **new.model_dump(), maker=caller.name, is_sent=is_sent)
 
 
-@routes.delete("/tokens/{token}")
+@routes.delete("/tokens/{token}", response_model=TokenView)
 def revoke_token(
     request: Request, caller: CurrentCaller, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 ) -> Described:
@@ -148,7 +167,7 @@ def _find_token(request: Request, caller: Caller, token: str) -> StoredToken:
     return stored
 
 
-@routes.post("/links", status_code=201, responses=UNKNOWN_TOKEN)
+@routes.post("/links", status_code=201, response_model=CreatedLink, responses=UNKNOWN_TOKEN)
 def add_link(request: Request, caller: CurrentCaller, new: NewLink) -> Described:
     if bool(new.token) == (new.user is not None):
         raise Unsupported("A link needs either `token`, the id of a token, or `user`, the access of a new user.")
@@ -165,10 +184,19 @@ def add_link(request: Request, caller: CurrentCaller, new: NewLink) -> Described
     return {"link": link, "link_expires": stamp(expires), **token_to_dict(token)}
 
 
-@routes.get("/sessions")
-def list_sessions(request: Request, caller: CurrentCaller) -> Described:
+@routes.get("/sessions", response_model=SessionPage)
+def list_sessions(
+    request: Request, response: Response, caller: CurrentCaller, cursor: Cursor = "", limit: Limit = 100
+) -> Described:
+    listed = visible_sessions(request, caller)
+    shown, following = page_after(listed, cursor, limit, lambda session: session["id"], "sessions")
+    return {"sessions": shown, "next": link_next(request, response, following)}
+
+
+def visible_sessions(request: Request, caller: Caller) -> list[Described]:
+    """Return the open sessions that an owner can see, the latest first."""
     callers, now, own = request.app.state.guard.callers, datetime.now(UTC), hash_cookie(caller.cookie)
-    visible = [
+    return [
         {
             "id": session.id[:SHOWN],
             "name": token.name,
@@ -183,10 +211,9 @@ def list_sessions(request: Request, caller: CurrentCaller) -> Described:
         for session, token in callers.sessions.all()
         if _can_see(caller, token.dataset) and not callers.is_idle(session, now)
     ]
-    return {"sessions": visible}
 
 
-@routes.delete("/sessions/{session}")
+@routes.delete("/sessions/{session}", response_model=EndedSession)
 def end_session(
     request: Request, caller: CurrentCaller, session: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 ) -> Described:

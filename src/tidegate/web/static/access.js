@@ -31,12 +31,12 @@ function requestBody() {
 for (const id of ["role", "token-dataset"]) byId(id).addEventListener("input", arrange);
 byId("make").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const token = await post("/tokens", requestBody());
+  const token = await post("/v1/tokens", requestBody());
   if (token) showToken(token);
 });
 
 byId("make-link").addEventListener("click", async () => {
-  const link = await post("/links", { user: requestBody() });
+  const link = await post("/v1/links", { user: requestBody() });
   if (!link) return;
   showLink(link);
   byId("make").reset();
@@ -99,12 +99,12 @@ document.addEventListener("click", (event) => {
 });
 
 async function newLink(row) {
-  const link = await post("/links", { token: row.dataset.token });
+  const link = await post("/v1/links", { token: row.dataset.token });
   if (link) showLink(link);
 }
 
 async function endSession(row) {
-  const ended = await remove(`/sessions/${row.dataset.session}`);
+  const ended = await remove(`/v1/sessions/${row.dataset.session}`);
   if (ended) row.querySelector('[data-part="state"]').textContent = "ended now";
 }
 
@@ -119,7 +119,7 @@ function confirmRevocation(row) {
 
 async function revoke(row) {
   byId("sure").close();
-  const revoked = await remove(`/tokens/${row.dataset.token}`);
+  const revoked = await remove(`/v1/tokens/${row.dataset.token}`);
   if (!revoked) return;
   row.querySelector('[data-part="state"]').textContent = "revoked now";
   for (const button of row.querySelectorAll("button")) button.remove();

@@ -60,7 +60,7 @@ async function prolong() {
 
 /** Ask the service who is signed in. After a new sign-in in another tab, take over its CSRF token. */
 async function ask() {
-  const response = await fetch("/me", { headers: { Accept: "application/json" } }).catch(() => null);
+  const response = await fetch("/v1/me", { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response) return false; // not reachable: the next tick tries again
   if (response.status === 401) { endSession(); return false; }
   const me = await response.json();
@@ -85,7 +85,7 @@ async function tick() {
 
 /** The time is over here; another tab or an open request can have prolonged it. This question prolongs nothing. */
 async function check() {
-  const response = await fetch("/me", { headers: { Accept: "application/json", "X-Unattended": "yes" } }).catch(() => null);
+  const response = await fetch("/v1/me", { headers: { Accept: "application/json", "X-Unattended": "yes" } }).catch(() => null);
   if (response?.status === 401) endSession();
 }
 
