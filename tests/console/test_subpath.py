@@ -17,6 +17,7 @@ from support.proxy import Proxy, proxy_in
 
 import tidegate as tg
 from tidegate.service.access.permissions import ANALYST, OWNER
+from tidegate.web.render import LINKS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -79,6 +80,13 @@ def test_every_link_of_every_page_stays_below_the_path(proxied: tuple[Console, P
     assert outside == []
     assert proxy.outside == []
     assert len(pages) >= LEAST_PAGES, sorted(pages)
+
+
+def test_links_of_a_page_get_the_path_and_its_texts_do_not() -> None:
+    page = """<meta http-equiv="refresh" content="0; url=/console"><a href="/a">href=&#34;/b</a><img src="//c/d"><p title="/e">"""
+    assert LINKS.sub(rf"\g<1>{BASE}/", page) == page.replace("url=/", "url=/privacy/").replace(
+        'href="/', 'href="/privacy/'
+    )
 
 
 def test_addresses_in_headers_and_the_description_are_below_the_path(proxied: tuple[Console, Proxy]) -> None:

@@ -24,6 +24,19 @@ class Settings:
     ledger: str = ""  # a path or postgresql://...; empty: the ledger of the first policy
     public_url: str = ""  # the https:// URL that browsers use; without it, only this machine can use the service
     sign_in_hours: float = 12.0  # until a sign-in to the console expires
+    idle_minutes: float = 30.0  # without a request, after which a session of the console ends
+    sign_in_rate: float = 0.1  # sign-ins per second of one user: each is an entry of the ledger
+    sign_in_burst: float = 100.0  # sign-ins at once of one user
+
+    oidc_issuer: str = ""  # of the OpenID Connect provider; empty: sign-in with tokens and links only
+    oidc_client: str = (
+        ""  # the client id at the provider; its secret is TIDEGATE_OIDC_SECRET or TIDEGATE_OIDC_SECRET_FILE
+    )
+    oidc_name: str = ""  # of the provider, on the sign-in page
+    oidc_scope: str = "openid profile"  # the scopes to request from the provider
+    oidc_claim: str = "groups"  # the claim that lists a user's groups
+    oidc_groups: tuple[str, ...] = ()  # "stewards=owner", "research=analyst:people,survey@0.5"
+    oidc_minutes: float = 15.0  # between two questions to the provider whether a user's groups still match
 
     largest_body: int = 64 * 1024  # bytes of a request
     largest_batch: int = 16 * 1024 * 1024  # bytes of randomized reports

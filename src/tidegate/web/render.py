@@ -14,7 +14,7 @@ add_templates("console", "tidegate.web", file=address_of)
 
 
 # What a browser follows by itself. Text cannot match: its quotation marks are escaped, and those of JSON never precede a slash.
-LINKS = re.compile(r'(\s(?:href|src|action|formaction)=")/(?!/)')
+LINKS = re.compile(r'(\s(?:(?:href|src|action|formaction)="|content="\d+; url=))/(?!/)')
 
 
 def render(name: str, view: Mapping[str, Any], *, base: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The console's cookie: a random name of a sign-in. Only its hash is stored."""
+"""The console's cookie: a random name of a session. Only its hash is stored."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any
 
 from fastapi import Request, Response
 
-from tidegate.ledger.tokens import Tokens
+from tidegate.ledger.sessions import Sessions, StoredSession
+from tidegate.ledger.tokens import stamp
 from tidegate.service.settings import Settings
 
 LONGEST_COOKIE = 100
+FLOW_SECONDS = 600  # for a user to sign in at the provider
 
 
 def cookie_name(settings: Settings) -> str:
@@ -26,29 +28,34 @@ def cookie_name(settings: Settings) -> str:
     return "__Secure-tidegate" if settings.base else "__Host-tidegate"
 
 
+def _attributes(settings: Settings, *, samesite: str = "strict") -> dict[str, Any]:
+    """Return the attributes of every cookie: pages of other sites do not send it, scripts do not read it."""
+    return {"path": settings.base or "/", "httponly": True, "samesite": samesite, "secure": settings.secure}
+
+
 def cookie_of(request: Request, settings: Settings) -> str:
     """Return the cookie of a request; empty if there is none."""
     cookie = request.cookies.get(cookie_name(settings), "")
     return cookie if len(cookie) <= LONGEST_COOKIE else ""
 
 
-def sign_in(tokens: Tokens, token: str, response: Response, settings: Settings) -> str:
-    """Start a sign-in of a token (by its id), set its cookie on the response, and return the cookie."""
-    cookie, hours = secrets.token_urlsafe(32), settings.sign_in_hours
-    tokens.sign_in(hash_cookie(cookie), token=token, expires=datetime.now(UTC) + timedelta(hours=hours))
-    response.set_cookie(cookie_name(settings), cookie, max_age=int(hours * 3600), **_attributes(settings))
-    return cookie
+def new_session(token: str, *, method: str, hours: float) -> tuple[str, StoredSession]:
+    """Return a new cookie and the session that is stored under its hash. `token` is an id."""
+    cookie, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    times = (stamp(now), stamp(now), stamp(now + timedelta(hours=hours)))
+    return cookie, StoredSession(hash_cookie(cookie), token, method, *times)
 
 
-def sign_out(tokens: Tokens, cookie: str, response: Response, settings: Settings) -> None:
-    """End a sign-in on the server and in the browser."""
-    tokens.sign_out(hash_cookie(cookie))
+def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
+    """Set the cookie of a session on a response."""
+    seconds = int(settings.sign_in_hours * 3600)
+    response.set_cookie(cookie_name(settings), cookie, max_age=seconds, **_attributes(settings))
+
+
+def sign_out(sessions: Sessions, cookie: str, response: Response, settings: Settings) -> None:
+    """End a session on the server and in the browser."""
+    sessions.end(hash_cookie(cookie))
     response.delete_cookie(cookie_name(settings), **_attributes(settings))
-
-
-def _attributes(settings: Settings) -> dict[str, Any]:
-    """Return the attributes of every cookie: pages of other sites do not send it, scripts do not read it."""
-    return {"path": settings.base or "/", "httponly": True, "samesite": "strict", "secure": settings.secure}
 
 
 def form_cookie_name(settings: Settings) -> str:
@@ -66,6 +73,23 @@ def form_cookie(request: Request, response: Response, settings: Settings) -> str
         cookie = secrets.token_urlsafe(32)
         response.set_cookie(name, cookie, **_attributes(settings))
     return cookie
+
+
+def set_flow_cookie(response: Response, flow: str, settings: Settings) -> None:
+    """Set the cookie of a sign-in at the provider. It is Lax: the provider is another site, and sends the browser back."""
+    name = cookie_name(settings) + "-oidc"
+    response.set_cookie(name, flow, max_age=FLOW_SECONDS, **_attributes(settings, samesite="lax"))
+
+
+def flow_cookie(request: Request, settings: Settings) -> str:
+    """Return the cookie of a sign-in at the provider; empty if there is none."""
+    return request.cookies.get(cookie_name(settings) + "-oidc", "")
+
+
+def delete_flow_cookie(response: Response, settings: Settings) -> None:
+    """Delete the cookie of a sign-in at the provider: it is used once."""
+    name = cookie_name(settings) + "-oidc"
+    response.delete_cookie(name, **_attributes(settings, samesite="lax"))
 
 
 def hash_cookie(cookie: str) -> str:

@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from tidegate.policy import Category, Moment, Numeric, Policy, Text
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.answers import history
+from tidegate.service.routes.answers import history_after
 from tidegate.service.routes.datasets import describe_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.settings import service_url
@@ -23,7 +23,7 @@ LATEST = 20
 def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     description = describe_data(served, caller)
     earlier = (
-        history(served, caller, newest=True, limit=LATEST)
+        history_after(served, caller, 0, LATEST, newest=True)
         if description["account"]
         else {"questions": [], "next": None}
     )

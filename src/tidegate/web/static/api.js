@@ -1,21 +1,18 @@
 // Requests to the service in JSON. An error is shown on the page, and the result is null.
 
-const BASE = document.documentElement.dataset.base ?? ""; // the path of the service on its host
-const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
+import { path, url } from "./address.js";
+import { endSession, hasTypedWork, isAttended, requestSent } from "./session.js";
 
-/** The URL of a path of this service. */
-export const url = (path) => BASE + path;
-/** The URL of the console page of something in the API: /v1/data/people/polls has the page /console/data/people/polls. */
-export const pageOf = (address) => url(address.replace(/^\/v1/, "/console"));
-/** The path of this page within the service. */
-export const path = () => location.pathname.slice(BASE.length);
+const csrf = () => document.querySelector('meta[name="csrf"]')?.content ?? ""; // a new sign-in in another tab changes it
+const ENDED = { code: "not-signed-in", what: "Your session has ended. What you typed is still on this page.", do: "Sign in in a new tab, then try again.", facts: {} };
+
 export const get = (address) => talk("GET", address);
 export const post = (address, body, more = {}) => talk("POST", address, body, more);
 export const remove = (address) => talk("DELETE", address);
 
 /** Send a request without showing an error: {"value"} or {"error"}. */
 export async function quietly(method, address, body, more = {}) {
-  const headers = { Accept: "application/json", "X-CSRF-Token": CSRF, ...more };
+  const headers = { Accept: "application/json", "X-CSRF-Token": csrf(), ...(isAttended() ? {} : { "X-Unattended": "yes" }), ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
@@ -23,11 +20,16 @@ export async function quietly(method, address, body, more = {}) {
   } catch {
     return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
+  if (response.status === 401 && hasTypedWork()) {
+    endSession();
+    return { error: ENDED };
+  }
   if (response.status === 401) {
     try { sessionStorage.setItem(`hash of ${path()}`, location.hash); } catch { /* private windows store nothing */ }
     location.assign(url(`/console/sign-in?next=${encodeURIComponent(path())}`));
     return new Promise(() => {}); // the page is about to close
   }
+  if (isAttended()) requestSent();
   const content = await response.json().catch(() => ({}));
   return response.ok ? { value: content } : { error: problemIn(content, response.status) };
 }

@@ -1,11 +1,12 @@
 // A new collection: its attribute, the operators that meet a privacy requirement, the section of the policy, and its creation.
 
+import { pageOf } from "./address.js";
 import { showCode } from "./code.js";
 import { presets } from "./collect_baskets.js";
 import { element, number } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { timed } from "./live.js";
-import { pageOf, post, quietly, tell, view } from "./api.js";
+import { post, quietly, tell, view } from "./api.js";
 
 const { at: place, attributes } = view(), MOST_VALUES = 200;
 const at = (id) => document.getElementById(id);

@@ -1,6 +1,7 @@
 // The builder of a poll: the draft as fields, its expected error and texts from the service, and its opening.
 
-import { pageOf, quietly, tell, view } from "./api.js";
+import { pageOf } from "./address.js";
+import { quietly, tell, view } from "./api.js";
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
 import { timed } from "./live.js";

@@ -1,6 +1,7 @@
 // Upload a table: the file is sent as it is, with its progress, and the next step opens when it was read.
 
-import { problemIn, url } from "./api.js";
+import { url } from "./address.js";
+import { problemIn } from "./api.js";
 import { fieldError } from "./field_errors.js";
 
 const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
