@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0012"
+REVISION = "0014"
 
 TEXTS = (
     "at",
@@ -108,6 +108,14 @@ totals = Table(
     metadata,
     Column("account", Text, primary_key=True),
     *(Column(name, Text, nullable=False) for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")),
+)
+
+# Accounts that share persons, from the latest policy of each account: their charges are added up.
+partners = Table(
+    "tidegate_partners",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("partner", Text, primary_key=True),
 )
 
 # The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.
