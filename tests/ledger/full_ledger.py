@@ -57,9 +57,7 @@ def write_everything(url: str, folder: Path) -> None:
         session.open_release(sensitive=["L2"])
         session.release().request_many(names[:40], user="ann")
     shoppers = policy_of()
-    shop = Policy(
-        tg.Dataset("shop"), shoppers.attributes, collections=shoppers.collections
-    )
+    shop = Policy(tg.Dataset("shop"), shoppers.attributes, collections=shoppers.collections)
     with tg.open(shop, ledger=url) as session:
         survey = session.collect(SHOPPERS.name, reports=str(folder))
         survey.submit(reports(0, 5))

@@ -10,8 +10,9 @@ from tidegate.accounting.average import shown_epsilon
 from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, Unsupported
 from tidegate.frames import Row, Rows
-from tidegate.ledger import partners, totals
+from tidegate.ledger import partners
 from tidegate.ledger.entry import Entry
+from tidegate.ledger.totals import Totals, amount_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Account(Rows):
     policy: str
     totals: Price = FREE
     ceilings: Ceilings = UNLIMITED
-    group: tuple[tuple[str, totals.Totals], ...] = ()
+    group: tuple[tuple[str, Totals], ...] = ()
     remaining: Amount | None = None  # as a service reports it
 
     @property
@@ -56,11 +57,11 @@ class Account(Rows):
 
     def cost_of(self, price: Price) -> Amount:
         """Return a price in the account's unit."""
-        return totals.amount_of(price, self.ceilings)
+        return amount_of(price, self.ceilings)
 
     def fits(self, price: Price) -> bool:
         """Return whether a price fits into every limit."""
-        own = totals.Totals(self.totals, self.ceilings)
+        own = Totals(self.totals, self.ceilings)
         return partners.refusal(own, dict(self.group), price) == ("", "")
 
     def yes_no_limit(self, budget: Budget) -> float:
@@ -99,7 +100,7 @@ class Account(Rows):
         return show({"title": f"Budget of {self.name}", "caption": caption, "bars": [bar]})
 
 
-def account_at(entry: Entry, state: totals.Totals, group: partners.Group) -> Account:
+def account_at(entry: Entry, state: Totals, group: partners.Group) -> Account:
     """Return the account after an entry."""
     amounts = Amount.parse(entry.spent), Amount.parse(entry.ceiling)
     return Account(entry.account, *amounts, entry.policy, state.spent, state.ceilings, tuple(group.items()))
@@ -107,7 +108,7 @@ def account_at(entry: Entry, state: totals.Totals, group: partners.Group) -> Acc
 
 def refuse_beyond(account: Account, price: Price) -> None:
     """Raise an error if a price does not fit into every limit of an account, and of those with the same persons."""
-    before, group = totals.Totals(account.totals, account.ceilings), dict(account.group)
+    before, group = Totals(account.totals, account.ceilings), dict(account.group)
     exceeded = before.refusal(price)
     if not exceeded:
         _refuse_in_group(account, group, price, *partners.refusal(before, group, price))

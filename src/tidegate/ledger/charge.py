@@ -9,7 +9,8 @@ from typing import Any
 from tidegate.accounting import FREE, ZERO, Amount, Budget, Price, budget_of
 from tidegate.accounting.budget import PREFIX
 from tidegate.ledger import totals
-from tidegate.ledger.ledger import Account, Receipt, SourceChange
+from tidegate.ledger.account import Account
+from tidegate.ledger.ledger import Receipt, SourceChange
 from tidegate.policy import Policy
 
 
@@ -100,7 +101,8 @@ def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
     name, spent, ceiling = policy.dataset.name, Amount.parse(data["spent"]), Amount.parse(data["ceiling"])
     limits = budget_of(policy).ceilings
     lowered = replace(limits, z=ceiling) if limits.unit == "z" else replace(limits, pure=ceiling)
-    own, group = Price.from_dict(data["spent_by_unit"]), ()
+    own = Price.from_dict(data["spent_by_unit"])
+    group: tuple[tuple[str, totals.Totals], ...] = ()
     if "spent_on_persons" in data:  # with accounts that share persons, which the result does not list
         others = Price.from_dict(data["spent_on_persons"]).minus(own)
         group = (("", totals.Totals(others)),)
