@@ -16,12 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, bindparam, select
 
 from tidegate.accounting.respondent import respondent_loss
-from tidegate.arrays import Ints
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import arrivals, queries
 from tidegate.ledger.arrivals import Arrival, Received, State
@@ -33,6 +32,9 @@ from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.replay import IdSum, counts_digest
 from tidegate.ledger.schema import entries, report_ids
 from tidegate.policy.collection import Collection
+
+if TYPE_CHECKING:
+    from tidegate.arrays import Ints
 
 _BATCHES = (
     select(entries)
