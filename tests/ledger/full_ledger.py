@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def write_everything(url: str, folder: Path) -> None:
         session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
         for number in range(ENTRIES):
             charge(session.ledger, people_policy(), number, "1e-9")
+        visitors = tg.Dataset("visitors", shares_persons_with=("people",))
+        session.ledger.open_account(replace(people_policy(), dataset=visitors))
         configure(session.ledger.store, add=[str(folder.with_name("people.checkpoint"))])
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)

@@ -372,6 +372,7 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
         connection.execute("DROP TABLE tidegate_token_uses")
         connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN maker")
         connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN identity")
+        connection.execute("DROP TABLE tidegate_partners")
         connection.execute("UPDATE tidegate_version SET version_num = '0007'")
     connection.close()
     reader = Ledger(str(path), read_only=True)

@@ -10,11 +10,12 @@ queries.py   statements, built once              tokens.py, jobs.py       the se
 remarks.py   entries that charge nothing
 """
 
+from tidegate.ledger.account import Account
 from tidegate.ledger.backup import Copied, backup, export_lines, verify_export
 from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import explain_entries, moment
-from tidegate.ledger.ledger import Account, Ledger, Receipt
+from tidegate.ledger.ledger import Ledger, Receipt
 from tidegate.ledger.restore import restore
 from tidegate.ledger.verify import Verdict, verify
 

@@ -110,6 +110,14 @@ totals = Table(
     *(Column(name, Text, nullable=False) for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")),
 )
 
+# Accounts that share persons, from the latest policy of each account: their charges are added up.
+partners = Table(
+    "tidegate_partners",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("partner", Text, primary_key=True),
+)
+
 # The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.
 sources = Table(
     "tidegate_sources",

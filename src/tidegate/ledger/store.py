@@ -66,7 +66,8 @@ class Store:
             else:
                 _refuse_without_genesis(connection, self.shown)
                 _upgrade(connection, self.shown)
-            self.has_totals = schema_revision(connection) >= "0008"
+            revision = schema_revision(connection)
+            self.has_totals, self.has_partners = revision >= "0008", revision >= "0014"
         if self.path is not None:
             file.warn_wide(self.path)
         if self.created:
@@ -235,7 +236,9 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
 
 
 def _file_url(path: Path, read_only: bool) -> URL:
-    if not path.parent.is_dir():
+    with file.readable(path):
+        has_folder = path.parent.is_dir()
+    if not has_folder:
         raise LedgerUnavailable(
             f"The ledger's folder {path.parent} does not exist.", "Create it, or name another ledger."
         )
