@@ -368,6 +368,7 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
         connection.execute("DROP TABLE tidegate_spent_tokens")
         connection.execute("DROP TABLE tidegate_tiles")
         connection.execute("DROP TABLE tidegate_witnesses")
+        connection.execute("DROP TABLE tidegate_limits")
         connection.execute("UPDATE tidegate_version SET version_num = '0007'")
     connection.close()
     reader = Ledger(str(path), read_only=True)

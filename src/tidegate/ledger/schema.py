@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0012"
+REVISION = "0016"
 
 TEXTS = (
     "at",
@@ -220,6 +220,16 @@ signins = Table(
     Column("id", Text, primary_key=True),  # SHA-256 of what the cookie holds
     Column("token", Text, nullable=False),
     Column("expires", Text, nullable=False),
+)
+
+# Rate limits of a service on Postgres, shared by its processes. Names are keyed hashes; the table is not logged.
+limits = Table(
+    "tidegate_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("level", Float, nullable=False),  # requests that were available at `at`
+    Column("at", Float, nullable=False),  # seconds of the epoch, by the database's clock
+    Column("granted", Integer, nullable=False),  # to the last process that took some
 )
 
 jobs = Table(
