@@ -157,7 +157,7 @@ def test_large_answer_is_shown_in_pages_that_cost_nothing(fresh_console: Console
     tab.get_by_text("Numbers 4 to 4 of 4").wait_for()
     expect(tab.locator("#told tbody tr")).to_have_count(1)
     assert button(tab, "Next").is_disabled()
-    assert tab.get_by_text("Cost 0.3").is_visible(), "the charge of the answer, not of the page"
+    assert "Cost 0.3" in tab.locator("#told").inner_text(), "the charge of the answer, not of the page"
     button(tab, "Previous").click()
     tab.get_by_text("Numbers 1 to 3 of 4").wait_for()
     assert tab.locator("#told tbody").inner_text() == first
