@@ -37,7 +37,7 @@ from tidegate.service.settings import Settings
 QUESTION = "Which server carries the service: uvicorn with our limits, or granian?"
 CLIENTS, HALF_OPEN = 16, 1_500
 BARE = "benchmarks.bare_app:create_app"
-BASE, SERVICE = "/data/people", "tidegate.service.app:from_environment"
+BASE, SERVICE = "/v1/data/people", "tidegate.service.app:from_environment"
 RUN = "import sys; from tidegate.service.server import run; run(sys.argv[1], port=int(sys.argv[2]))"
 Command = Callable[[str, int], list[str]]
 Servers = dict[str, tuple[Command, dict[str, str]]]

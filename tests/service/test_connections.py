@@ -266,7 +266,7 @@ def test_late_body_ends_the_connection(tmp_path: Path) -> None:
     with (
         run_service(str(tmp_path / "all.ledger"), settings=quiet_settings()) as service,
         listen(app=service.app) as listener,
-        listener.connect(BODY.replace(b"/ ", b"/sign-in ", 1)) as line,
+        listener.connect(BODY.replace(b"/ ", b"/v1/sign-in ", 1)) as line,
     ):
         for _ in range(2):
             listener.advance(0.6 * Settings().patience)
@@ -389,7 +389,7 @@ HALF_OPEN = 1_500
 
 @pytest.mark.parametrize(
     "start",
-    [b"GET /health HT", b"", b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
+    [b"GET /health HT", b"", b"POST /v1/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
     ids=["half a head", "nothing", "half a body"],
 )
 def test_half_open_connections_do_not_stop_health(service_port: int, open_files: None, start: bytes) -> None:

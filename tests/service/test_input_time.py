@@ -22,13 +22,13 @@ from tidegate.service.datasets import ServedDatasets
 
 BASE, PER_BYTE = 0.25, 25e-6  # seconds of CPU for a request, and for each of its bytes
 LARGEST = 60_000  # bytes: a little less than a body can have
-ANSWERS = "/data/people/answers"
+ANSWERS = "/v1/data/people/answers"
 JSON = {"content-type": "application/json"}
-Made = tuple[str, str, dict[str, str], bytes]  # method, path, headers, body
-KINDS: dict[str, Callable[[random.Random, int], Made]] = {}
+FuzzedRequest = tuple[str, str, dict[str, str], bytes]  # method, path, headers, body
+KINDS: dict[str, Callable[[random.Random, int], FuzzedRequest]] = {}
 
 
-def kind(make: Callable[[random.Random, int], Made]) -> Callable[[random.Random, int], Made]:
+def kind(make: Callable[[random.Random, int], FuzzedRequest]) -> Callable[[random.Random, int], FuzzedRequest]:
     KINDS[make.__name__] = make
     return make
 
@@ -39,18 +39,18 @@ def repeat(chance: random.Random, pieces: list[str], size: int) -> str:
     return (part * (size // max(1, len(part)) + 1))[:size]
 
 
-def post(path: str, body: str | bytes, headers: dict[str, str] = JSON) -> Made:
+def post(path: str, body: str | bytes, headers: dict[str, str] = JSON) -> FuzzedRequest:
     return "POST", path, headers, body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
 
 
 @kind
-def nesting(chance: random.Random, size: int) -> Made:
+def nesting(chance: random.Random, size: int) -> FuzzedRequest:
     pieces = ["[", "]", "{", "}", '"', "\\", '\\"', '"a"', '{"a":', "a", " ", "\n"]
-    return post(chance.choice([ANSWERS, "/sign-in", "/nowhere"]), "[]" * 33 + repeat(chance, pieces, size))
+    return post(chance.choice([ANSWERS, "/v1/sign-in", "/nowhere"]), "[]" * 33 + repeat(chance, pieces, size))
 
 
 @kind
-def long_numbers(chance: random.Random, size: int) -> Made:
+def long_numbers(chance: random.Random, size: int) -> FuzzedRequest:
     digits = repeat(chance, ["9", "0", "1", ".", "e", "-", "/", "_"], size)
     field = chance.choice(["epsilon", "rho", "window", "confidence"])
     value = digits if chance.random() < 0.5 else json.dumps(digits)
@@ -58,7 +58,7 @@ def long_numbers(chance: random.Random, size: int) -> Made:
 
 
 @kind
-def keys(chance: random.Random, size: int) -> Made:
+def keys(chance: random.Random, size: int) -> FuzzedRequest:
     name = repeat(chance, ["a", "sql", "é", "\\u0041", " "], chance.choice([1, 5, size]))
     pairs = ", ".join(
         f'"{name}{n if chance.random() < 0.5 else ""}": {n}' for n in range(max(1, size // (len(name) + 9)))
@@ -67,21 +67,21 @@ def keys(chance: random.Random, size: int) -> Made:
 
 
 @kind
-def surrogates(chance: random.Random, size: int) -> Made:
+def surrogates(chance: random.Random, size: int) -> FuzzedRequest:
     text = repeat(chance, ["\\ud800", "\\udc00", "\\u0000", "\\ud83d\\ude00", "\\", '\\"'], size)
     return post(ANSWERS, f'{{"questions": [{{"ask": "mean", "column": "{text}"}}], "epsilon": 1}}')
 
 
 @kind
-def conditions(chance: random.Random, size: int) -> Made:
+def conditions(chance: random.Random, size: int) -> FuzzedRequest:
     leaf = chance.choice(['{"compare": ["age", ">=", 30]}', '{"in": ["town", ["Aby"]]}', '{"all": []}', "{}", "1"])
-    many = ", ".join([leaf] * max(1, size // (len(leaf) + 2)))
-    where = f'{{"{chance.choice(["all", "any", "not"])}": [{many}]}}'
+    leaves = ", ".join([leaf] * max(1, size // (len(leaf) + 2)))
+    where = f'{{"{chance.choice(["all", "any", "not"])}": [{leaves}]}}'
     return post(ANSWERS, f'{{"questions": [{{"ask": "count", "where": {where}}}], "epsilon": 1}}')
 
 
 @kind
-def sql(chance: random.Random, size: int) -> Made:
+def sql(chance: random.Random, size: int) -> FuzzedRequest:
     pieces = [
         "(",
         ")",
@@ -117,11 +117,11 @@ def sql(chance: random.Random, size: int) -> Made:
         " BETWEEN ",
     ]
     text = f"SELECT COUNT(*) FROM people WHERE {repeat(chance, pieces, min(size, 3_900))}"
-    return post(chance.choice([ANSWERS, "/data/people/previews"]), json.dumps({"sql": text, "epsilon": 1}))
+    return post(chance.choice([ANSWERS, "/v1/data/people/previews"]), json.dumps({"sql": text, "epsilon": 1}))
 
 
 @kind
-def policy_text(chance: random.Random, size: int) -> Made:
+def policy_text(chance: random.Random, size: int) -> FuzzedRequest:
     pieces = [
         "[",
         "]",
@@ -145,57 +145,57 @@ def policy_text(chance: random.Random, size: int) -> Made:
         "_",
     ]
     text = '[dataset]\nname = "people"\n' + repeat(chance, pieces, size)
-    return post("/data/people/policy/previews", json.dumps({"toml": text}))
+    return post("/v1/data/people/policy/previews", json.dumps({"toml": text}))
 
 
 @kind
-def forms(chance: random.Random, size: int) -> Made:
+def forms(chance: random.Random, size: int) -> FuzzedRequest:
     body = repeat(chance, ["a=1&", "&", "=", "%", "%41", "+", ";", "token=", "%ff"], size)
     return post("/console/sign-in", body, {"content-type": "application/x-www-form-urlencoded"})
 
 
 @kind
-def multipart(chance: random.Random, size: int) -> Made:
+def multipart(chance: random.Random, size: int) -> FuzzedRequest:
     pieces = ["--x\r\n", "--x--", "\r\n", 'Content-Disposition: form-data; name="a"\r\n', "-", "a", ";", '"', "\n"]
     return post("/console/sign-in", repeat(chance, pieces, size), {"content-type": "multipart/form-data; boundary=x"})
 
 
 @kind
-def reports(chance: random.Random, size: int) -> Made:
+def reports(chance: random.Random, size: int) -> FuzzedRequest:
     report = chance.choice(["{}", "1", "null", '{"id": "0"}', '{"answers": {"age": 1e9}}', "[]", '"a"'])
     body = f'{{"reports": [{", ".join([report] * max(1, size // (len(report) + 2)))}]}}'
-    return post("/data/people/collections/shoppers/reports", body)
+    return post("/v1/data/people/collections/shoppers/reports", body)
 
 
 @kind
-def headers(chance: random.Random, size: int) -> Made:
+def headers(chance: random.Random, size: int) -> FuzzedRequest:
     name = chance.choice(
         ["cookie", "accept", "x-a", "content-type", "host", "if-none-match", "idempotency-key", "authorization"]
     )
     value = repeat(chance, ["a", "=", ";", ",", '"', "q=0.1", " ", "tidegate=", "\\", "%"], min(size, 15_000))
     return (
         "GET",
-        chance.choice(["/me", "/console", "/openapi.json", "/static/ink.css"]),
+        chance.choice(["/v1/me", "/console", "/openapi.json", "/static/ink.css"]),
         {name: value.strip() or "a"},
         b"",
     )
 
 
 @kind
-def query_strings(chance: random.Random, size: int) -> Made:
+def query_strings(chance: random.Random, size: int) -> FuzzedRequest:
     query = repeat(chance, ["a=1&", "limit=", "&", "=", "%41", "+", "9", ";", "after=1&"], min(size, 15_000))
-    return "GET", f"{chance.choice(['/data/people/history', '/ledger/entries', '/health'])}?{query}", {}, b""
+    return "GET", f"{chance.choice(['/v1/data/people/history', '/v1/ledger/entries', '/health'])}?{query}", {}, b""
 
 
 @kind
-def uploads(chance: random.Random, size: int) -> Made:
+def uploads(chance: random.Random, size: int) -> FuzzedRequest:
     body = repeat(chance, [",", '"', "\n", "a", '""', "1", ";", "\t", "\r\n", "é"], size)
-    return "PUT", "/drafts/DRAFT/file?name=a.csv", {"content-type": "text/csv"}, body.encode()
+    return "PUT", "/v1/drafts/DRAFT/file?name=a.csv", {"content-type": "text/csv"}, body.encode()
 
 
-def cpu_seconds(service: RunningService, made: Made) -> float:
-    method, path, more, body = made
-    draft = service.post("/drafts", {}).json()["id"] if "DRAFT" in path else ""  # each table has its own
+def cpu_seconds(service: RunningService, request: FuzzedRequest) -> float:
+    method, path, more, body = request
+    draft = service.post("/v1/drafts", {}).json()["id"] if "DRAFT" in path else ""  # each table has its own
     began = time.process_time()
     sent = {**service.as_role("owner"), **more} if more.get("authorization") is None else more
     response = service.client.request(
@@ -204,7 +204,7 @@ def cpu_seconds(service: RunningService, made: Made) -> float:
     seconds = time.process_time() - began
     assert response.status_code < 500, (path, response.status_code)
     if draft:
-        service.call("DELETE", f"/drafts/{draft}", "owner")
+        service.call("DELETE", f"/v1/drafts/{draft}", "owner")
     return seconds
 
 
@@ -226,15 +226,15 @@ def file_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSe
 
 
 def test_policies_and_tables_are_really_parsed(file_service: RunningService) -> None:
-    refused = file_service.post("/data/people/policy/previews", {"toml": "[dataset\n"})
-    assert "policy" in refused.json()["error"]["code"], refused.text
-    draft = file_service.post("/drafts", {}).json()["id"]
+    refused = file_service.post("/v1/data/people/policy/previews", {"toml": "[dataset\n"})
+    assert "policy" in refused.json()["code"], refused.text
+    draft = file_service.post("/v1/drafts", {}).json()["id"]
     uploaded = file_service.call(
-        "PUT", f"/drafts/{draft}/file", "owner", content=b"a,b\n1,2\n", params={"name": "a.csv"}
+        "PUT", f"/v1/drafts/{draft}/file", "owner", content=b"a,b\n1,2\n", params={"name": "a.csv"}
     )
     assert uploaded.status_code < 300, uploaded.text
     preview = file_service.post(
-        "/data/people/previews", {"sql": "SELECT COUNT(*) FROM people WHERE age > 20", "epsilon": 1}
+        "/v1/data/people/previews", {"sql": "SELECT COUNT(*) FROM people WHERE age > 20", "epsilon": 1}
     )
     assert preview.status_code == 200, preview.text
 
@@ -245,11 +245,11 @@ def slow_requests(service: RunningService, seed: int, count: int) -> list[tuple[
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
         name = list(KINDS)[number % len(KINDS)]
-        made = KINDS[name](chance, chance.choice([100, 5_000, LARGEST]))
-        size = len(made[1]) + sum(map(len, made[2].values())) + len(made[3])
+        request = KINDS[name](chance, chance.choice([100, 5_000, LARGEST]))
+        size = len(request[1]) + sum(map(len, request[2].values())) + len(request[3])
         bound = BASE + PER_BYTE * size
-        if cpu_seconds(service, made) > bound:  # again: the first request of a kind loads what it needs
-            seconds = min(cpu_seconds(service, made) for _ in range(2))
+        if cpu_seconds(service, request) > bound:  # again: the first request of a kind loads what it needs
+            seconds = min(cpu_seconds(service, request) for _ in range(2))
             slow += [(name, size, seconds)] if seconds > bound else []
     return slow
 
@@ -262,5 +262,5 @@ def test_no_request_takes_more_than_linear_time(file_service: RunningService, co
 def test_quadratic_parser_is_detected(shared_service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
     backtracking = re.compile(rb'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)  # reads the rest again for each quote
     monkeypatch.setattr(middleware, "BRACKETS", backtracking)
-    attack = post("/sign-in", b"[]" * 33 + b'\\"' * 10_000)
+    attack = post("/v1/sign-in", b"[]" * 33 + b'\\"' * 10_000)
     assert cpu_seconds(shared_service, attack) > BASE + PER_BYTE * len(attack[3])

@@ -29,7 +29,7 @@ def bearer(token: str) -> dict[str, str]:
 def guess(service: RunningService, number: int, *, address: str = "testclient") -> int:
     """Return the status of a request with a wrong token."""
     client = TestClient(service.app, base_url="http://127.0.0.1", client=(address, 50_000))
-    return int(client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}")).status_code)
+    return int(client.get("/v1/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}")).status_code)
 
 
 # Limits
@@ -63,38 +63,38 @@ def test_number_of_buckets_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rate_limit_reports_when_to_retry(tmp_path: Path) -> None:
     settings = quiet_settings(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
     with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
-        assert [service.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
-        assert service.get("/me", OWNER).status_code == 200, "each token has its own"
+        assert [service.get("/v1/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert service.get("/v1/me", OWNER).status_code == 200, "each token has its own"
         statuses = [service.client.get("/health").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         again = service.client.get("/health")
-        assert (again.json()["error"]["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
+        assert (again.json()["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
 
 
 def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
-        service.get("/me", OWNER)
+        service.get("/v1/me", OWNER)
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        guesses = [service.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
+        guesses = [service.client.get("/v1/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [guess.status_code for guess in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
-        assert service.get("/me", OWNER).status_code == 200, "a known caller is not locked out"
+        assert service.get("/v1/me", OWNER).status_code == 200, "a known caller is not locked out"
 
 
 def test_invalid_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
         for number in range(8):
-            service.client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
-        assert service.get("/me", ANALYST).status_code == 200, "a token that this process never saw before"
-        signed = service.client.post("/sign-in", json={"token": service.tokens[OWNER]})
+            service.client.get("/v1/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
+        assert service.get("/v1/me", ANALYST).status_code == 200, "a token that this process never saw before"
+        signed = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]})
         assert signed.status_code == 200, signed.text
         service.client.cookies.clear()
         known_id = service.tokens[RESPONDENT][:-1] + ("a" if service.tokens[RESPONDENT][-1] != "a" else "b")
         for wrong in (known_id, f"tg_{1:016x}_{'a' * 43}", "letmein"):
-            assert service.client.get("/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
-        assert service.get("/me", RESPONDENT).status_code == 200
+            assert service.client.get("/v1/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
+        assert service.get("/v1/me", RESPONDENT).status_code == 200
 
 
 def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkey
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        statuses = [service.get("/me", ANALYST).status_code for _ in range(6)]
+        statuses = [service.get("/v1/me", ANALYST).status_code for _ in range(6)]
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
 
@@ -121,7 +121,7 @@ def test_at_most_two_guesses_are_hashed_at_a_time(
 
     monkeypatch.setattr(slow, "hash_secret", count_call)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
-    at_once(lambda worker: fresh_service.client.get("/me", headers=wrong), threads=8)
+    at_once(lambda worker: fresh_service.client.get("/v1/me", headers=wrong), threads=8)
     assert most == [2]
 
 
@@ -139,12 +139,12 @@ def test_unknown_tokens_do_not_delay_a_valid_one(
 
     monkeypatch.setattr(slow, "hash_secret", wait_for_guesses)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
-    threads = [threading.Thread(target=lambda: fresh_service.client.get("/me", headers=wrong)) for _ in range(6)]
+    threads = [threading.Thread(target=lambda: fresh_service.client.get("/v1/me", headers=wrong)) for _ in range(6)]
     for thread in threads:
         thread.start()
     started.acquire(timeout=30)
     try:
-        assert fresh_service.get("/me", ANALYST).status_code == 200
+        assert fresh_service.get("/v1/me", ANALYST).status_code == 200
     finally:
         ended.set()
         for thread in threads:
@@ -202,23 +202,23 @@ def test_processes_share_the_limit_of_wrong_tokens(two_services: tuple[RunningSe
     statuses = [guess(two_services[number % 2], number) for number in range(12)]
     assert statuses == [401] * 6 + [429] * 6
     for service in two_services:
-        assert service.get("/me", ANALYST).status_code == 200, "a valid token is never locked out"
+        assert service.get("/v1/me", ANALYST).status_code == 200, "a valid token is never locked out"
 
 
 def test_processes_share_the_limit_of_a_token(two_services: tuple[RunningService, RunningService]) -> None:
-    statuses = [two_services[number % 2].get("/me", ANALYST).status_code for number in range(40)]
+    statuses = [two_services[number % 2].get("/v1/me", ANALYST).status_code for number in range(40)]
     assert (statuses.count(200), statuses.count(429)) == (32, 8), "exactly the burst, by both together"
-    assert two_services[0].get("/me", OWNER).status_code == 200, "each token has its own"
+    assert two_services[0].get("/v1/me", OWNER).status_code == 200, "each token has its own"
 
 
 def test_most_requests_read_no_shared_limit(two_services: tuple[RunningService, RunningService]) -> None:
     service = two_services[0]
-    service.get("/me", ANALYST)
+    service.get("/v1/me", ANALYST)
     statements = statements_of(service)
-    assert [service.get("/me", ANALYST).status_code for _ in range(31)] == [200] * 31
+    assert [service.get("/v1/me", ANALYST).status_code for _ in range(31)] == [200] * 31
     assert len(statements) == 15, "two at a time: a sixteenth of the burst"
     del statements[:]
-    assert [service.get("/me", ANALYST).status_code for _ in range(10)] == [429] * 10
+    assert [service.get("/v1/me", ANALYST).status_code for _ in range(10)] == [429] * 10
     assert len(statements) == 1, "and a refused token is remembered"
 
 
@@ -227,7 +227,7 @@ def test_database_stores_no_name_of_a_limit(
 ) -> None:
     service = two_services[0]
     guess(service, 1, address="192.0.2.7")
-    service.get("/me", ANALYST)
+    service.get("/v1/me", ANALYST)
     service.client.get("/health")
     with service.datasets.ledger.store.reading() as connection:
         names = list(connection.execute(text("SELECT name FROM tidegate_limits")).scalars())

@@ -28,7 +28,7 @@ GRID = Policy(
 )
 DATA = pa.table({name: [n * n * 7 % (top) for n in range(ROWS)] for name, top in (("x", 400), ("y", 250), ("z", 10))})
 LARGE = {"questions": [{"ask": "count", "by": ["x", "y"]}], "epsilon": 1, "anyway": True}
-URL = "/data/grid/answers"
+URL = "/v1/data/grid/answers"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def read_pages(service: RunningService, body: Any, **params: Any) -> list[dict[s
 
 
 def spent(service: RunningService) -> Fraction:
-    return Fraction(service.get("/data/grid").json()["account"]["spent"])
+    return Fraction(service.get("/v1/data/grid").json()["account"]["spent"])
 
 
 def connect(service: RunningService) -> tg.RemoteSession:
@@ -148,7 +148,7 @@ def test_later_page_never_charges(grid: RunningService) -> None:
     before = spent(grid)
     other = {**body, "epsilon": "0.71"}
     refused = grid.post(URL, other, params={"limit": 4, "cursor": first["next"]})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "stale-policy")
+    assert (refused.status_code, refused.json()["code"]) == (409, "stale-policy")
     assert grid.post(URL, body, params={"limit": 4, "cursor": f"{'0' * 64}.4"}).status_code == 409
     beyond = grid.post(URL, body, params={"limit": 4, "cursor": f"{first['entry']}.10"}).json()
     assert (beyond["rows"], beyond["next"]) == ([], None)
@@ -157,20 +157,33 @@ def test_later_page_never_charges(grid: RunningService) -> None:
     assert spent(grid) == before
 
 
+def test_stored_answer_is_paged_too(grid: RunningService) -> None:
+    body = {"questions": [{"ask": "count", "by": ["z"]}], "epsilon": "0.6", "anyway": True}
+    first = grid.post(URL, body, params={"limit": 4}).json()
+    number = grid.get("/v1/data/grid/history", params={"newest": True}).json()["questions"][0]["number"]
+    later = grid.get(f"{URL}/{number}", params={"limit": 4, "cursor": first["next"]}).json()
+    assert (later["first"], later["cells"], len(later["rows"])) == (4, 10, 4)
+    assert later == {**grid.post(URL, body, params={"limit": 4, "cursor": first["next"]}).json()} | {
+        "cost": later["cost"]
+    }
+    wrong = grid.get(f"{URL}/{number}", params={"cursor": f"{'0' * 64}.4"})
+    assert (wrong.status_code, wrong.json()["code"]) == (409, "stale-policy")
+
+
 def test_request_with_too_many_cells_is_refused_before_the_charge(tmp_path: Path) -> None:
     settings = quiet_settings(most_cells=99_999)
     with run_service(str(tmp_path / "l"), settings=settings, policies=(GRID,), data=DATA) as service:
         fits = {"questions": [{"ask": "count", "by": ["z"]}], "epsilon": 1, "anyway": True}
         assert service.post(URL, fits).status_code == 200
         for path in ("answers", "previews", "quotes"):
-            refused = service.post(f"/data/grid/{path}", LARGE)
+            refused = service.post(f"/v1/data/grid/{path}", LARGE)
             assert refused.status_code == 422, path
-            assert refused.json()["error"]["code"] == "too-many-cells"
-            assert "100,000 cells" in refused.json()["error"]["what"]
-            assert "99,999" in refused.json()["error"]["what"]
+            assert refused.json()["code"] == "too-many-cells"
+            assert "100,000 cells" in refused.text
+            assert "99,999" in refused.text
         assert spent(service) == 1
-        derived = service.post("/data/grid/derivations", {"questions": LARGE["questions"]})
-        assert derived.json()["error"]["code"] == "too-many-cells"
+        derived = service.post("/v1/data/grid/derivations", {"questions": LARGE["questions"]})
+        assert derived.json()["code"] == "too-many-cells"
         with connect(service) as remote, pytest.raises(TooManyCells, match="at most 99,999"):
             remote.answer(tg.count().by("x", "y"), epsilon=1)
 

@@ -45,11 +45,11 @@ def to_page(result: Answer | Answers, first: int, limit: int) -> dict[str, Any]:
     parts = []
     for answer, start, end in zip(answers, [0, *ends], ends, strict=False):
         cells = slice(max(first - start, 0), max(min(stop, end) - start, 0))
-        if cells.start < cells.stop:
+        if cells.start < cells.stop or isinstance(result, Answer):  # beyond its end, a single answer has no rows
             parts.append({"cells_from": cells.start, **_page_part(answer, cells, charge)})
     about = {"cells": total, "first": first, "next": stop if stop < total else None}
     if isinstance(result, Answer):
-        return {**parts[0], **about, **charge} if parts else {"rows": [], **about, **charge}
+        return {**parts[0], **about, **charge}
     tables = {"tables": [table.to_dict() for table in result.tables]} if result.tables and not first else {}
     return {"answers": parts, **tables, **about, **charge}
 

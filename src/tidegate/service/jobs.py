@@ -23,7 +23,7 @@ from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
 from tidegate.service.background import BackgroundTask
 from tidegate.service.datasets import ServedDataset, ServedDatasets
-from tidegate.service.errors import body_of, source_location
+from tidegate.service.errors import content_of, source_location
 from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
 from tidegate.service.settings import Settings
@@ -171,11 +171,11 @@ class Work(threading.Thread):
             self._progress("done", 1, 1)
             self.outcome = {"state": DONE, "entry": tables.entry}
         except TidegateError as error:
-            self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
+            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(error)})}
         except Exception as error:  # report the location only: the message could hold a private value
             log_event("defect", job=self._job.id, place=source_location(error))
             failed = TidegateError("Tidegate failed.", f"Please report it: {source_location(error)}.")
-            self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}
+            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(failed)})}
 
     def _progress(self, stage: str, done: int, of: int) -> None:
         self.progress = {"stage": f"{self._before}{stage}", "done": done, "of": of}
