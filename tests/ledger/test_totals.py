@@ -373,6 +373,7 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
         connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN maker")
         connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN identity")
         connection.execute("DROP TABLE tidegate_partners")
+        connection.execute("DROP TABLE tidegate_limits")
         connection.execute("UPDATE tidegate_version SET version_num = '0007'")
     connection.close()
     reader = Ledger(str(path), read_only=True)

@@ -267,6 +267,16 @@ replies = Table(
     Column("content", LargeBinary, nullable=False),  # sealed under the key
 )
 
+# Rate limits of a service on Postgres, shared by its processes. Names are keyed hashes; the table is not logged.
+limits = Table(
+    "tidegate_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("level", Float, nullable=False),  # requests that were available at `at`
+    Column("at", Float, nullable=False),  # seconds of the epoch, by the database's clock
+    Column("granted", Integer, nullable=False),  # to the last process that took some
+)
+
 jobs = Table(
     "tidegate_jobs",
     metadata,

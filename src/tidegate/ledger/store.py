@@ -103,18 +103,24 @@ class Store:
             with connection.begin(), nullcontext() if self.sqlite else driver_of(connection).limited():
                 yield connection
 
+    @contextmanager
+    def outside(self) -> Iterator[Connection]:
+        """Open a connection whose statements commit one by one, without the ledger's lock: for what no entry depends on."""
+        with self._translate_errors(), self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
     def forget_deleted(self) -> bool:
         """Remove the traces of deleted rows; return whether that was possible now (a long reader can prevent it).
 
         SQLite: the write-ahead log is copied into the database and truncated. Postgres: the waiting store is vacuumed; its
         write-ahead log cannot be cleared from here.
         """
-        with self._translate_errors(), self.engine.connect() as connection:
-            if self.sqlite:
+        if self.sqlite:
+            with self._translate_errors(), self.engine.connect() as connection:
                 return _truncate_log(connection.connection)
-            outside = connection.execution_options(isolation_level="AUTOCOMMIT")  # no vacuum inside a transaction
-            outside.execute(text("VACUUM tidegate_waiting"))
-            return True
+        with self.outside() as connection:  # no vacuum inside a transaction
+            connection.execute(text("VACUUM tidegate_waiting"))
+        return True
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:

@@ -16,13 +16,14 @@ from starlette.exceptions import HTTPException
 
 from tidegate import __version__
 from tidegate.errors import LedgerError, TidegateError
+from tidegate.ledger.rate_limits import SharedLimit
 from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.activity import Activity
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
 from tidegate.service.access.oidc import Oidc
-from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
+from tidegate.service.access.rate_limits import Buckets, NetworkBuckets, SharedBuckets
 from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import BackgroundTask, Schedule
 from tidegate.service.datasets import ServedDatasets
@@ -101,6 +102,7 @@ PAGES = (
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
+LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ABOUT = """Give data out without giving people away.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
@@ -205,11 +207,21 @@ def _write_last(activity: Activity) -> None:
 
 
 def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
-    tokens, wrong = Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst)
-    callers = Callers(tokens, wrong, idle=settings.idle_minutes)
+    tokens, store = Tokens(datasets.ledger.store), datasets.ledger.store
+
+    def buckets(kind: str, rate: float, burst: float, *, lease: int = 1) -> Buckets:
+        """Return the limits of all processes; of this process alone if they share a file, which has one writer at a time."""
+        if store.sqlite:
+            return Buckets(rate, burst)
+        return SharedBuckets(
+            SharedLimit(store, tokens.secret(), kind, rate=rate, burst=burst), rate, burst, lease=lease
+        )
+
+    leased = max(1, int(settings.caller_burst / LEASES))
+    wrong = buckets("wrong", settings.wrong_rate, settings.wrong_burst)
     return Guard(
-        callers,
-        by_caller=Buckets(settings.caller_rate, settings.caller_burst),
+        Callers(tokens, wrong, idle=settings.idle_minutes),
+        by_caller=buckets("token", settings.caller_rate, settings.caller_burst, lease=leased),
         by_address=Buckets(settings.address_rate, settings.address_burst),
         secure=settings.secure,
     )

@@ -12,6 +12,8 @@ from starlette.requests import Request
 
 from tidegate.errors import Unsupported
 
+MOST_CELLS = 2**25  # that a grouping of a table can have; the engines are loaded late
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -50,6 +52,8 @@ class Settings:
     wrong_rate: float = 0.5  # invalid tokens per second, from one address
     wrong_burst: float = 10.0
 
+    most_cells: int = 100_000  # of the answers of one request; above 10,000 they are sent in pages
+
     threads: int = 16  # engines and databases block: the number of requests at a time
     run_jobs: bool = True
     job_beat: float = 1.0  # seconds between two heartbeats of a job
@@ -60,6 +64,13 @@ class Settings:
     largest_upload: int = 2 * 1024**3  # bytes
     upload_patience: float = 3600.0  # seconds for an upload to arrive
     largest_form: int = 2 * 1024**2  # bytes of a draft's form: hundreds of columns with lists of values
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.most_cells <= MOST_CELLS:
+            raise Unsupported(
+                f"`most_cells` is {self.most_cells:,}; it must be between 1 and {MOST_CELLS:,}.",
+                "Set it to, for example, 100000.",
+            )
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
