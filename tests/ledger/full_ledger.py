@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from collect.invited import invited_report, poll_of, token_of
 from collect.surveys import SHOPPERS, policy_of, reports
-from ledger.charges import charge
+from ledger.charges import charge, charges
 from ledger.requesters import TABLE
 from support.people import people_policy
 
@@ -18,7 +18,10 @@ import tidegate as tg
 from tidegate.collect.invitations import create_key
 from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
+from tidegate.ledger.diaries import hold_diary
 from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.schema import leases
+from tidegate.ledger.store import Store
 from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.ledger.witness import configure
 from tidegate.policy import Policy
@@ -26,6 +29,12 @@ from tidegate.release.result import Deferred
 
 ENTRIES = 300  # so that a tile of the Merkle tree is complete
 SOLDIERS = pa.table(soldiers.records())
+
+
+def abandon_lease(store: Store) -> None:
+    """Give the lease of a diary to another machine, which stops at once."""
+    with store.writing() as connection:
+        connection.execute(leases.update().values(owner="elsewhere/1/x"))
 
 
 def write_everything(url: str, folder: Path) -> None:
@@ -36,6 +45,10 @@ def write_everything(url: str, folder: Path) -> None:
         session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
         for number in range(ENTRIES):
             charge(session.ledger, people_policy(), number, "1e-9")
+        unfinished = charges(session.ledger)[-1]
+        with hold_diary(session.ledger.store, unfinished) as diary:
+            diary.append('{"about":{}}', '{"table":0}', '{"table":1}')
+            abandon_lease(session.ledger.store)
         configure(session.ledger.store, add=[str(folder.with_name("people.checkpoint"))])
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)

@@ -77,6 +77,8 @@ ELSEWHERE = {
     "service/access/callers.py": "a key for this process's memory of callers",
     "service/access/sessions.py": "secrets of sign-ins, from the operating system",
     "service/jobs.py": "names of jobs",
+    "service/runner.py": "names of processes that run jobs",
+    "ledger/diaries.py": "names of processes that continue a synthesis",
     "service/drafts/sources.py": "names of uploaded files",
     "service/drafts/store.py": "names of drafts",
     "service/middleware.py": "names of requests, for the log",

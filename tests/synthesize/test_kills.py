@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ledger.charges import PATIENCE, charges, verify_clean
 from ledger.children import Child
+from support.diaries import diary_lines
 from support.towns import open_session
 from synthesize.paused_run import PAUSE, Slow, synthesize_on
 
@@ -21,22 +20,12 @@ SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fres
 
 
 def written_steps(folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """Return the steps in the diaries after a kill, by table, without an incomplete last line."""
+    """Return the steps in the diaries after a kill, by table."""
     steps: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}
-    for file in (folder / "people.ledger.diaries").glob("*.jsonl"):
-        for line in file.read_bytes().rpartition(b"\n")[0].splitlines():
-            content = json.loads(line)
-            if "table" in content:
-                steps[content.pop("table")].append(content)
+    for content in diary_lines(folder / "people.ledger"):
+        if "table" in content:
+            steps[content.pop("table")].append(content)
     return steps
-
-
-def lines_in(folder: Path) -> int:
-    """Return the number of lines in the diary of the running request."""
-    with suppress(FileNotFoundError):  # it was recorded this very moment
-        files = (folder / "people.ledger.diaries").glob("*.jsonl")
-        return max((file.read_bytes().count(b"\n") for file in files), default=0)
-    return 0
 
 
 def kill_once(folder: Path, number: int, lines: int, later: float) -> str:
@@ -44,7 +33,7 @@ def kill_once(folder: Path, number: int, lines: int, later: float) -> str:
     child = Child(synthesize_on, folder, number)
     assert child.hear() == "ready"
     until = time.monotonic() + PATIENCE
-    while lines_in(folder) < lines and not child.pipe.poll(0):
+    while len(diary_lines(folder / "people.ledger")) < lines and not child.pipe.poll(0):
         assert time.monotonic() < until
         time.sleep(0.001)
     time.sleep(later)

@@ -30,6 +30,7 @@ _LATEST = entries.c.number.desc()
 
 ALL = select(entries).order_by(entries.c.number)
 LAST = select(entries).order_by(_LATEST).limit(1)
+_NUMBERED = select(entries).where(entries.c.number == bindparam("number"))
 HEAD = select(entries).where(_OF_ACCOUNT).order_by(_LATEST).limit(1)
 REQUEST = select(entries).where(
     _OF_ACCOUNT, entries.c.kind == bindparam("kind"), entries.c.request == bindparam("request")
@@ -136,6 +137,11 @@ def head(connection: Connection, account: str) -> Entry | None:
 def find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
     """Return the charge or the result of a request."""
     return _one(connection, REQUEST, account=account, kind=kind, request=request)
+
+
+def numbered(connection: Connection, number: int) -> Entry | None:
+    """Return the entry with a number."""
+    return _one(connection, _NUMBERED, number=number)
 
 
 def asked(connection: Connection, account: str, question: str) -> Entry | None:
