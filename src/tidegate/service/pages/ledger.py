@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.dependencies import After, CurrentCaller, router
-from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
+from tidegate.service.routes.ledger import KINDS, Kind, can_prove, entries, totals
 from tidegate.web.snippets.ledger import ledger_code
 
 routes = router()
@@ -41,6 +41,7 @@ def ledger_page(
         "older": f"?{urlencode({**filters, 'after': matches['next']})}" if matches["next"] else "",
         "first": f"?{urlencode(filters)}" if after else "",
         "whole": not caller.dataset,
+        "can_prove": can_prove(request.app.state.datasets.ledger),
     }
     view["codes"] = ledger_code(dataset or first, head=view["head"])
     shown = {**filters, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}

@@ -6,7 +6,9 @@ import io
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from tidegate.accounting import Amount
 from tidegate.charts import Chart
@@ -15,7 +17,8 @@ from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
+from tidegate.service.job_events import EVENTS, follow
+from tidegate.service.jobs import cancel_job, charged_for, job_to_dict, new_job, refuse_large, tables_of
 from tidegate.service.routes.dependencies import (
     Charts,
     Column,
@@ -104,6 +107,7 @@ class QualityPurchase(Form):
 @routes.post("/data/{name}/syntheses/previews")
 def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, body: Synthesis) -> Described:
     options = body.options()
+    refuse_large(served, options, request.app.state.settings)
     before = served.session.preview_synthesis(**options).to_dict()
     service = {"address": service_url(request), "dataset": served.name}
     return {**before, "code": synthesis_code(options, **service, preview=caller.role != OWNER)}
@@ -116,6 +120,7 @@ def start_synthesis(
     if caller.role != OWNER:
         refuse_suspended(served.session.ledger.store, served.name)
     options = body.options()
+    refuse_large(served, options, request.app.state.settings)
     body.refuse_other_price(served.session.preview_synthesis(**options).cost)  # this also refuses impossible requests
     job = new_job(served.name, options, user=caller.name, request=caller_key(caller, key))
     return job_to_dict(_jobs(served).add(job))
@@ -132,6 +137,16 @@ def list_syntheses(
 @routes.get("/data/{name}/syntheses/{job}")
 def synthesis_state(served: Served, job: JobName) -> Described:
     return job_to_dict(_job(served, job))
+
+
+@routes.get("/data/{name}/syntheses/{job}/events", response_class=StreamingResponse, responses=EVENTS)
+async def synthesis_events(request: Request, served: Served, caller: CurrentCaller, job: JobName) -> StreamingResponse:
+    return await follow(request, caller, await run_in_threadpool(_job, served, job))
+
+
+@routes.post("/data/{name}/syntheses/{job}/cancellation")
+def cancel_synthesis(served: Served, caller: CurrentCaller, job: JobName) -> Described:
+    return job_to_dict(cancel_job(served, _job(served, job), user=caller.name))
 
 
 @routes.get("/data/{name}/syntheses/{job}/tables")

@@ -2,6 +2,7 @@
 
 import { show } from "./chart.js";
 import { amount, element, fill, number } from "./elements.js";
+import { view } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -9,13 +10,20 @@ const byId = (id) => document.getElementById(id);
 export function answered(result) {
   const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
   const lines = result.tables ? [...result.tables.flatMap(resultOf), measuredOf(parts)] : parts.flatMap(lineOf);
-  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)));
+  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)), ...proofOf(result));
   byId("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
   byId("result").hidden = false;
   byId("bars").hidden = !result.charts.answer;
   if (result.charts.answer) show("answer-chart", result.charts.answer);
   byId("result").scrollIntoView({ block: "nearest" });
   byId("result").focus({ preventScroll: true });
+}
+
+/** A link to the proof that the ledger contains the entry of a new answer. */
+function proofOf(result) {
+  if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
+  const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
+  return [element("p", { class: "quiet small" }, element("a", { href: `/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
 }
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
