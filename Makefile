@@ -2,7 +2,7 @@
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # where it is set, every process compiles everything again
 # Compiled kernels are kept between runs, apart for each state of the files that hold them.
-KERNELS := $(shell cat $$(grep -rl --include='*.py' njit src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
+KERNELS := $(shell cat $$(grep -rlE --include='*.py' 'njit|import kernel' src papers/src 2>/dev/null | sort) 2>/dev/null | sha256sum | cut -c1-16)
 export NUMBA_CACHE_DIR ?= $(HOME)/.cache/tidegate/kernels-$(KERNELS)
 # What the type checker knows is kept as well; it compares the content of every file.
 export MYPY_CACHE_DIR ?= $(HOME)/.cache/tidegate/mypy
@@ -31,7 +31,8 @@ help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: $(RUN_STAMP) ## set up and run the demo
-	$(BIN)/tidegate demo
+	env -u NUMBA_CACHE_DIR $(BIN)/tidegate warm  # into the folder that the program uses outside of make
+	env -u NUMBA_CACHE_DIR $(BIN)/tidegate demo
 
 test: $(DEV_STAMP) browser ## set up, check the code, run the tests
 	$(MAKE) --no-print-directory -j 2 check tests  # the type checker takes one core for half a minute
@@ -97,9 +98,11 @@ clean:           ## remove what was set up
 $(RUN_STAMP): .venv/bin/uv locks/run.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/run.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
+	$(BIN)/python -m compileall -q src papers/src
 	touch $@
 
 $(DEV_STAMP): .venv/bin/uv locks/dev.txt pyproject.toml papers/pyproject.toml
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r locks/dev.txt
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e . -e papers
+	$(BIN)/python -m compileall -q src papers/src
 	touch $(RUN_STAMP) $@

@@ -1,4 +1,4 @@
-"""python -m benchmarks [--full] [--report] [ledger group_by ...]: run benchmarks and print their results as a table."""
+"""python -m benchmarks [--full] [--report] [--keep] [ledger group_by ... | compare]: run benchmarks, or compare figures."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import figures
 from benchmarks.measure import HERE, commit, failed_record, machine, records_of, run_in_child
 from benchmarks.report import write
 
@@ -35,12 +36,29 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{1000 * seconds:.2f} ms"
 
 
+def print_slower() -> None:
+    """Print which ratios of the latest results are worse than the stored figures; exit with 1 if there are any."""
+    slower, count = figures.compare(figures.latest(), figures.load())
+    print(*slower, f"{count} ratios compared with {figures.FIGURES.name}: {len(slower)} slower.", sep="\n")
+    if slower:
+        sys.exit(1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure against floors written by hand.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"one of {', '.join(NAMES)} (default: all); or compare: print what became slower",
+    )
     parser.add_argument("--full", action="store_true", help="at full size")
     parser.add_argument("--report", action="store_true", help="write docs/benchmarks.md from the results")
+    parser.add_argument("--keep", action="store_true", help="store the figures, for later comparisons")
     options = parser.parse_args()
+    if options.names == ["compare"]:
+        print_slower()
+        return
     if unknown := [name for name in options.names if name not in NAMES]:
         parser.error(f'no bench is called "{unknown[0]}"; there are {", ".join(NAMES)}')
     began, records, failed = perf_counter(), list[dict[str, Any]](), list[str]()
@@ -53,6 +71,8 @@ def main() -> None:
             records.append(failed_record(name, error))
         print(f"{name}: done after {perf_counter() - began:,.0f} s", flush=True)
     Console(width=None if Console().is_terminal else 160).print(table(records))
+    if options.keep:
+        figures.keep(records)
     if options.report:
         print(f"written: {write(records, seconds=perf_counter() - began)}")
     if failed:

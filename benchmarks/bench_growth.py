@@ -132,7 +132,7 @@ def by_waiting(sizes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 
 def by_clients(sizes: tuple[int, ...], count: int) -> Iterator[dict[str, Any]]:
     with bench_service.running_server() as (port, tokens, *_):
-        requests = [bench_service.encode_request(("/data/people/previews", PREVIEW), token) for token in tokens]
+        requests = [bench_service.encode_request(("/v1/data/people/previews", PREVIEW), token) for token in tokens]
         bench_service.send_concurrently(port, requests, len(tokens))  # every token is cached from here on
         for clients in sizes:
             _, seconds, _ = bench_service.send_concurrently(port, (requests * count)[:count], clients)

@@ -162,7 +162,7 @@ def through_service(count: int) -> Iterator[dict[str, Any]]:
     """Measure single reports over loopback, with tokens: without one, an address has a lower limit."""
     with bench_service.running_server() as (port, tokens, folder, server), floor() as insert:
         sent = iter(bench_service.reports(folder, len(CLIENTS) * 4 * count))
-        path = "/data/people/collections/shoppers/reports"
+        path = "/v1/data/people/collections/shoppers/reports"
         for clients in CLIENTS:
             runs: Runs = {"service": [], "by hand": []}
             size, cpu = count if clients > 1 else count // 4, 0.0

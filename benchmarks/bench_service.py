@@ -82,7 +82,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
     with running_server() as (port, tokens, folder, server):
         timed = partial(measure, server=server)
         responses: list[Response] = []
-        base = "/data/people"
+        base = "/v1/data/people"
         query = {"sql": SQL, "epsilon": 0.1}
         timed("signing in", port, tokens, CLIENTS, lambda n: (f"{base}/previews", query), keep=False)
         yield timed("previews", port, tokens, count, lambda n: (f"{base}/previews", query))[0]
@@ -180,7 +180,7 @@ def processor_time(process: int) -> float:
 def check_charges(port: int, token: str, responses: list[Response]) -> None:
     """Raise RuntimeError unless the ledger's total is the sum of the costs that clients received."""
     sent = {"Authorization": f"Bearer {token}"}
-    account = httpx.get(f"http://127.0.0.1:{port}/data/people", headers=sent, timeout=60).json()["account"]
+    account = httpx.get(f"http://127.0.0.1:{port}/v1/data/people", headers=sent, timeout=60).json()["account"]
     costs = sum((Fraction(response.content["cost"]) for response in responses), Fraction(0))
     if Fraction(account["spent"]) != costs:
         raise RuntimeError(f"the ledger says {account['spent']}, clients were charged {float(costs)}")

@@ -53,6 +53,34 @@ def test_report_shows_every_case_and_every_point(monkeypatch: pytest.MonkeyPatch
     assert (tmp_path / "pictures" / "growth.svg").stat().st_size > 1000
 
 
+def test_slower_cases_are_listed_worst_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    from benchmarks.figures import SLOWER, compare, figures_of, name_of
+
+    stored = [
+        record(commit="a", machine="m"),
+        record(case="a sum", commit="a", machine="m"),
+        record(case="a count", commit="a", machine="m"),
+    ]
+    figures = {name_of(case): figures_of(case) for case in stored}
+    cpu = {"a mean": 1.5 * SLOWER * 1.1, "a sum": 1.5 * 5, "a count": 1.5 * SLOWER * 0.9, "new": 99.0}
+    later = [record(case=case, cpu_ratio={"peer": ratio}, commit="b", machine="m") for case, ratio in cpu.items()]
+    slower, count = compare({name_of(case): case for case in later}, figures)
+    assert count == 3
+    assert [line.split(": ")[1].split(",")[0] for line in slower] == ["a sum", "a mean"]
+    assert "7.5 times peer, was 1.5" in slower[0]
+
+
+def test_stored_figures_have_a_ratio_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    from benchmarks.figures import load
+
+    figures = load()
+    assert any(name.startswith("noise: ") for name in figures)
+    assert any(name.startswith("start: ") for name in figures)
+    assert all(figure["seconds"] and figure["commit"] for figure in figures.values())
+
+
 def test_failed_bench_is_named_and_the_others_are_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "tidegate"
 ORDER = [
     {"errors"},
     {"exact", "arrays", "extras", "html"},
-    {"frames"},
+    {"frames", "kernels"},
     {"operators"},
     {"policy"},
     {"tables", "noise", "accounting", "risk", "charts"},

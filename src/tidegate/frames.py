@@ -7,6 +7,7 @@ types that its values cannot show, because there are no rows or only missing one
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -141,3 +142,29 @@ def _parse(values: list[Any], kind: Any) -> list[Any]:
         return [kind.fromisoformat(value) if isinstance(value, str) else value for value in values]
     except ValueError:
         return values
+
+
+def leave_out_pandas() -> None:
+    """Keep Arrow from loading pandas in this process. Call it only in a program that never has a data frame.
+
+    Arrow imports pandas with its first array, to recognize data frames, and pandas loads for half a second. Afterward Arrow
+    treats pandas as not installed. Nothing happens if pandas is loaded already.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    absence = _Absence()
+    sys.meta_path.insert(0, absence)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(absence)
+
+
+class _Absence:
+    """A finder that reports pandas as not installed."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")

@@ -68,7 +68,7 @@ def test_no_answer_proves_more_than_it_costs(pair: Pair) -> None:
 
 @pytest.mark.parametrize("says", ["the number of rows where age = 9", "the number of rows by sex", "the mean of age"])
 def test_proven_loss_is_close_to_the_cost(says: str) -> None:
-    assert measure_pair(PAIRS[says]).bound > 0.6
+    assert measure_pair(PAIRS[says]).bound > 0.55
 
 
 # Planted faults. No two neighbors here reach the price of choices and box noise, so their faults must be larger.

@@ -75,7 +75,7 @@ def wait_for_history(folder: Path) -> None:
 def sign_in(started: dict[str, Any], role: str) -> httpx.Response:
     door = started["sign_in"][role]
     assert door["link"] == f"{started['address']}/console/sign-in#{door['token']}"
-    return httpx.post(f"{started['address']}/sign-in", json={"token": door["token"]}, timeout=30)
+    return httpx.post(f"{started['address']}/v1/sign-in", json={"token": door["token"]}, timeout=30)
 
 
 def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
     with run_demo(tmp_path, "--port", "0") as (second, process):
         for role in ROLES:
             old = {"token": first["sign_in"][role]["token"]}
-            refused = httpx.post(f"{second['address']}/sign-in", json=old, timeout=30)
+            refused = httpx.post(f"{second['address']}/v1/sign-in", json=old, timeout=30)
             assert (refused.status_code, sign_in(second, role).status_code) == (401, 200)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
@@ -123,17 +123,17 @@ def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Pa
         wait_for_history(tmp_path)
         owner, ana, sven = ({"Authorization": f"Bearer {started['sign_in'][role]['token']}"} for role in ROLES)
         with httpx.Client(base_url=started["address"], timeout=PATIENCE) as client:
-            content = client.get("/data/people/history", headers=ana).json()
+            content = client.get("/v1/data/people/history", headers=ana).json()
             assert [question["asked"] for question in content["questions"]] == [
                 "the number of rows by town",
                 "the mean of age",
             ]
-            state = client.get("/data/shop/collections/shoppers/state", headers=owner).json()
+            state = client.get("/v1/data/shop/collections/shoppers/state", headers=owner).json()
             assert state["reports"] == demo.shop.SHOPPERS
             key = {"key": demo.soldiers.WAITS}
-            stands = client.post("/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
+            stands = client.post("/v1/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
             assert stands["outcome"] == "deferred"
-            desk = client.get("/data/barracks/desks/headquarters", headers=owner).json()
+            desk = client.get("/v1/data/barracks/desks/headquarters", headers=owner).json()
             released = sum(desk["out_in_all"].values())
             assert (desk["open"], released + desk["withheld"]) == (True, history.REQUESTS)
             assert 0.3 < desk["selections"][0]["share"] < 0.5, "38.8% on average; the samples differ between runs"

@@ -77,7 +77,7 @@ def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, sign_in
     assert tab.locator("#token-dataset").input_value() == "soldiers"
     assert tab.locator("#share-field").is_hidden()
     token = create_token(tab, name="s12", record="s012").rpartition("#")[2]
-    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {token}"}).json()
+    me = httpx.get(f"{console.address}/v1/me", headers={"Authorization": f"Bearer {token}"}).json()
     assert (me["role"], me["dataset"]) == ("respondent", "soldiers")
 
 
@@ -98,7 +98,7 @@ def test_code_snippet_creates_the_same_token(console: Console, sign_in: SignIn, 
     exec(python.replace("tg_...", console.tokens[OWNER]), result)
     settings = {name: result["token"][name] for name in ("role", "name", "dataset", "share")}
     assert settings == {"role": "analyst", "name": "Ann O'Nym", "dataset": "people", "share": "0.25"}
-    me = httpx.get(f"{console.address}/me", headers={"Authorization": f"Bearer {result['token']['token']}"})
+    me = httpx.get(f"{console.address}/v1/me", headers={"Authorization": f"Bearer {result['token']['token']}"})
     assert me.status_code == 401, "the last line revoked it"
     monkeypatch.chdir(console.folder)
     done = CliRunner().invoke(app, shlex.split(command.splitlines()[0])[1:])

@@ -20,7 +20,7 @@ from tidegate.service.access.permissions import OWNER
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-DESK, API = "/console/data/soldiers/desks/headquarters", "/data/soldiers/desks/headquarters"
+DESK, API = "/console/data/soldiers/desks/headquarters", "/v1/data/soldiers/desks/headquarters"
 PATIENT = 90_000  # milliseconds: the first opening compiles
 SignIn = Callable[..., "Page"]
 

@@ -23,7 +23,7 @@ from tidegate.service.settings import Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-DESK, API = "/console/data/guards/desks/headquarters", "/data/guards/desks/headquarters"
+DESK, API = "/console/data/guards/desks/headquarters", "/v1/data/guards/desks/headquarters"
 PEOPLE, LATE = 600, "g600"
 PATIENT = 90_000  # milliseconds: the first simulation compiles
 SignIn = Callable[..., "Page"]

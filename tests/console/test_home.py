@@ -21,7 +21,7 @@ SignIn = Callable[..., "Page"]
 def ask(console: Console, role: str, epsilon: str) -> None:
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age > 30", "epsilon": epsilon, "anyway": True}
     headers = {"Authorization": f"Bearer {console.tokens[role]}"}
-    httpx.post(f"{console.address}/data/people/answers", json=body, headers=headers).raise_for_status()
+    httpx.post(f"{console.address}/v1/data/people/answers", json=body, headers=headers).raise_for_status()
 
 
 def test_owner_sees_who_spent_what_last_week(fresh_console: Console, sign_in: SignIn) -> None:

@@ -30,7 +30,10 @@ SCRIPT = "<script>alert(1)</script>"
 def ask(console: Console, epsilon: str, *, token: str = "", **question: Any) -> None:
     body = {"questions": [question or {"ask": "count"}], "epsilon": epsilon, "anyway": True}
     response = httpx.post(
-        f"{console.address}/data/people/answers", json=body, headers=bearer(token or console.tokens[OWNER]), timeout=60
+        f"{console.address}/v1/data/people/answers",
+        json=body,
+        headers=bearer(token or console.tokens[OWNER]),
+        timeout=60,
     )
     assert response.status_code == 200, response.text
 
@@ -41,7 +44,7 @@ def bearer(token: str) -> dict[str, str]:
 
 def entries(console: Console, query: str, token: str = "") -> dict[str, Any]:
     response = httpx.get(
-        f"{console.address}/ledger/entries?{query}", headers=bearer(token or console.tokens[OWNER]), timeout=60
+        f"{console.address}/v1/ledger/entries?{query}", headers=bearer(token or console.tokens[OWNER]), timeout=60
     )
     assert response.status_code == 200, response.text
     return dict(response.json())
@@ -95,10 +98,10 @@ def test_pages_of_a_search_list_every_match_once_in_order(shared_console: Consol
     for query in ("", "kind=charge", "text=queried", f"who={SCRIPT}"):
         whole = entries(shared_console, f"{query}&newest={newest}&limit=1000")["entries"]
         pages: list[Any] = []
-        after: int | None = 0
-        while after is not None:
-            page = entries(shared_console, f"{query}&newest={newest}&limit=2&after={after}")
-            pages, after = pages + page["entries"], page["next"]
+        cursor: str | None = ""
+        while cursor is not None:
+            page = entries(shared_console, f"{query}&newest={newest}&limit=2&cursor={cursor}")
+            pages, cursor = pages + page["entries"], page["next"]
         assert pages == whole
         assert whole, query
 
@@ -106,7 +109,7 @@ def test_pages_of_a_search_list_every_match_once_in_order(shared_console: Consol
 def test_user_names_are_case_sensitive(shared_console: Console) -> None:
     assert [entry["amount"] for entry in entries(shared_console, "who=ANA")["entries"]] == ["0.04"]
     assert entries(shared_console, "who=ana")["entries"] == []
-    mine = httpx.get(f"{shared_console.address}/data/people/history", headers=bearer(shared_console.tokens[ANALYST]))
+    mine = httpx.get(f"{shared_console.address}/v1/data/people/history", headers=bearer(shared_console.tokens[ANALYST]))
     assert mine.json()["questions"] == [], "ana ran no query, but ANA did"
 
 

@@ -36,7 +36,7 @@ def bearer(console: Console, role: str) -> dict[str, str]:
 
 
 def download_notebook(console: Console, role: str) -> dict[str, Any]:
-    response = httpx.get(f"{console.address}/data/people/notebook", headers=bearer(console, role))
+    response = httpx.get(f"{console.address}/v1/data/people/notebook", headers=bearer(console, role))
     assert response.status_code == 200, response.text
     assert response.headers["content-disposition"] == 'attachment; filename="people.ipynb"'
     return dict(response.json())
@@ -58,7 +58,7 @@ def queried_console(console: Console) -> Console:
     for number, body in enumerate(ASKED):
         role = ANALYST if number in (1, 3) else OWNER
         response = httpx.post(
-            f"{console.address}/data/people/answers",
+            f"{console.address}/v1/data/people/answers",
             json={**body, "anyway": True},
             headers=bearer(console, role),
             timeout=60,

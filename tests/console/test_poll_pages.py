@@ -47,13 +47,13 @@ def council(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         ) as client:
             menu = canteen(poll="menu", access="open", questions=QUESTIONS, accept_error=True)
             for body in (menu, canteen(), canteen(poll="street", access="open", at_most=500)):
-                assert client.post("/data/polls/polls", json=body).status_code == 201
+                assert client.post("/v1/data/polls/polls", json=body).status_code == 201
             survey = running.datasets["polls"].survey("menu")
             reports = [
                 answer(survey, {"often": "daily" if n % 5 else "never", "price": 5 + n % 3}) for n in range(PEOPLE)
             ]
             assert survey.submit(reports).accepted == PEOPLE
-            assert client.post("/data/polls/collections/menu/closing", json={"version": 1}).status_code == 200
+            assert client.post("/v1/data/polls/collections/menu/closing", json={"version": 1}).status_code == 200
         yield running
 
 

@@ -39,7 +39,7 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, sign_in: SignIn)
     tab.locator("#meaning li", has_text="HIPAA").wait_for(timeout=SLOW)
     assert "among 68" in tab.locator("#promise .explain").first.inner_text()
     assert float(tab.locator("#loss").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
-    result = ask(console, "GET", "/risk/meaning?rho=0.015&worlds=99")
+    result = ask(console, "GET", "/v1/risk/meaning?rho=0.015&worlds=99")
     assert tab.locator("#meaning li").all_inner_texts() == result["says"]
 
 
@@ -50,7 +50,7 @@ def test_rho_and_epsilon_update_each_other(console: Console, sign_in: SignIn) ->
     with tab.expect_response("**/risk/meaning?*"):
         tab.locator("#loss").fill("1")
     tab.locator("#verdict", has_text="A total loss of epsilon 1 limits").wait_for()
-    result = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
+    result = ask(console, "GET", "/v1/risk/conversion?worlds=99&epsilon=1")
     assert float(tab.locator("#rho").input_value()) == pytest.approx(float(result["rho"]), rel=1e-3)
     tab.locator("#code-conversion code", has_text="--epsilon 1").wait_for(state="attached")
     lower = float(tab.locator("#rho").input_value())
@@ -98,7 +98,7 @@ def test_losses_of_several_answers_add_up(console: Console, sign_in: SignIn) -> 
     cells = [row.split("\t") for row in tab.locator("#several tbody tr").all_inner_texts()]
     chances = [float(row[2]) for row in cells]
     assert chances == sorted(chances)
-    ten = ask(console, "GET", "/risk/conversion?worlds=99&epsilon=1")
+    ten = ask(console, "GET", "/v1/risk/conversion?worlds=99&epsilon=1")
     assert chances[[row[0] for row in cells].index("10")] == pytest.approx(float(ten["rho"]), rel=1e-2)
 
 
@@ -112,7 +112,7 @@ def test_operators_are_compared(console: Console, sign_in: SignIn) -> None:
     result = ask(
         console,
         "POST",
-        "/risk/operators",
+        "/v1/risk/operators",
         json={"operator": "square-wave", "values": 45, "parameters": {"epsilon": "2"}},
     )
     assert f"{result['entropy']['loss']:.3g}" in rows.first.inner_text()
@@ -166,7 +166,7 @@ CALCULATIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("calculation", CALCULATIONS, ids=str)
 def test_code_snippet_of_a_calculation_runs(console: Console, calculation: dict[str, Any]) -> None:
-    code = ask(console, "POST", "/risk/code", json=calculation)
+    code = ask(console, "POST", "/v1/risk/code", json=calculation)
     exec(code["Python"], {})
     for line in code["Command line"].splitlines():
         result = CliRunner().invoke(app, shlex.split(line)[1:])
@@ -184,8 +184,8 @@ def test_code_snippet_of_a_calculation_runs(console: Console, calculation: dict[
     ids=str,
 )
 def test_command_line_equals_the_api(console: Console, conversion: dict[str, Any]) -> None:
-    result = ask(console, "GET", "/risk/conversion", params=conversion)
-    command = ask(console, "POST", "/risk/code", json={"conversion": conversion})["Command line"]
+    result = ask(console, "GET", "/v1/risk/conversion", params=conversion)
+    command = ask(console, "POST", "/v1/risk/code", json={"conversion": conversion})["Command line"]
     assert result["says"] in " ".join(CliRunner().invoke(app, shlex.split(command)[1:]).output.split())
 
 
@@ -205,5 +205,5 @@ def test_command_line_equals_the_api(console: Console, conversion: dict[str, Any
 )
 def test_incomplete_calculation_has_no_code_snippet(console: Console, calculation: dict[str, Any]) -> None:
     headers = {"Authorization": f"Bearer {console.tokens[OWNER]}"}
-    response = httpx.post(f"{console.address}/risk/code", json=calculation, headers=headers)
+    response = httpx.post(f"{console.address}/v1/risk/code", json=calculation, headers=headers)
     assert response.status_code == 422, response.text

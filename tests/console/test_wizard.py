@@ -232,5 +232,5 @@ def test_published_data_set_is_served_by_every_worker(tmp_path: Path, visitor: V
         tab.get_by_role("button", name="Publish").click()
         analyst = tab.locator("#link").inner_text().rpartition("#")[2]
         for _ in range(20):  # a new connection each time: both workers answer
-            response = httpx.get(f"{url}/data/visits", headers={"Authorization": f"Bearer {analyst}"})
+            response = httpx.get(f"{url}/v1/data/visits", headers={"Authorization": f"Bearer {analyst}"})
             assert response.status_code == 200, response.text

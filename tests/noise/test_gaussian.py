@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any
@@ -441,9 +442,24 @@ def with_faults(**faults: Callable[..., Any]) -> Sampler:
         with ExitStack() as stack:
             for name, fault in faults.items():
                 stack.enter_context(patch.object(gaussian, name, fault))
-            return discrete_gaussian(sigma, size=size, bits=bits)
+            return published(sigma, size=size, bits=bits)
 
     return faulty
+
+
+def published(sigma: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
+    """Draw by the published algorithm, which serves all sources that are neither secure nor seeded."""
+    return discrete_gaussian(sigma, size=size, bits=Words(bits))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a seeded source, but of another class."""
+
+    source: SeededBits
+
+    def words(self, count: int) -> np.ndarray:
+        return self.source.words(count)
 
 
 def keep_all(magnitudes: np.ndarray, sigma: Fraction, bits: SeededBits) -> np.ndarray:
@@ -495,8 +511,9 @@ CLAIMS: dict[str, Callable[[Sampler, Fraction], float]] = {
 
 @pytest.mark.claim
 @pytest.mark.parametrize("sigma", SIGMAS, ids=str)
-def test_noise_has_its_distribution(sigma: Fraction) -> None:
-    assert frequencies(discrete_gaussian, sigma) > ALPHA
+@pytest.mark.parametrize("sampler", [discrete_gaussian, published])
+def test_noise_has_its_distribution(sampler: Sampler, sigma: Fraction) -> None:
+    assert frequencies(sampler, sigma) > ALPHA
 
 
 @pytest.mark.claim

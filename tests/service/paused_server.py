@@ -34,6 +34,6 @@ def serve_postgres(pipe: Any, ledger: str, first: int, count: int) -> None:
         for number in range(count):
             for price in (first + number, 1_000_000 + number):
                 body = {"questions": [{"ask": "count"}], "epsilon": f"0.{price:09d}", "anyway": True}
-                response = service.post("/data/people/answers", body)
+                response = service.post("/v1/data/people/answers", body)
                 charged.append((response.status_code, response.json()["cost"], price, response.json()["rows"]))
         pipe.send(charged)

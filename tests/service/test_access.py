@@ -35,10 +35,10 @@ def bearer(token: str) -> dict[str, str]:
 
 def test_token_is_shown_once_and_only_its_hash_is_stored(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger")) as service:
-        response = service.post("/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
+        response = service.post("/v1/tokens", {"role": "analyst", "name": "bob", "share": "0.5"})
         assert response.status_code == 201
         secret = response.json()["token"].split("_", 2)[2]
-        assert secret not in service.get("/tokens").text
+        assert secret not in service.get("/v1/tokens").text
     rows = list(sqlite3.connect(tmp_path / "all.ledger").execute("SELECT * FROM tidegate_tokens"))
     assert len(rows) == 4
     assert secret not in json.dumps(rows)
@@ -84,29 +84,29 @@ def test_invalid_token_takes_the_same_work_as_a_valid_one(
 
 
 def test_revoked_token_is_not_valid(fresh_service: RunningService) -> None:
-    assert fresh_service.get("/me", ANALYST).status_code == 200
-    revoked = fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
+    assert fresh_service.get("/v1/me", ANALYST).status_code == 200
+    revoked = fresh_service.call("DELETE", f"/v1/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
     assert revoked.json()["revoked"]
-    assert fresh_service.get("/me", ANALYST).status_code == 401
+    assert fresh_service.get("/v1/me", ANALYST).status_code == 401
 
 
 def test_token_revoked_by_another_process_fails_after_a_second(
     fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fresh_service.get("/me", ANALYST).status_code == 200
+    assert fresh_service.get("/v1/me", ANALYST).status_code == 200
     Tokens(fresh_service.datasets.ledger.store).revoke(fresh_service.tokens[ANALYST][3:19])
     monkeypatch.setattr("tidegate.service.access.callers.FRESH", -1.0)  # as if the second were over
-    assert fresh_service.get("/me", ANALYST).status_code == 401
+    assert fresh_service.get("/v1/me", ANALYST).status_code == 401
 
 
 def test_token_expires(fresh_service: RunningService) -> None:
-    content = fresh_service.post("/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
-    assert fresh_service.client.get("/me", headers=bearer(content["token"])).status_code == 401
+    content = fresh_service.post("/v1/tokens", {"role": "analyst", "name": "brief", "days": 1e-9}).json()
+    assert fresh_service.client.get("/v1/me", headers=bearer(content["token"])).status_code == 401
 
 
 def test_remembered_token_is_not_hashed_again_or_confused_with_another(fresh_service: RunningService) -> None:
     callers: Callers = fresh_service.app.state.guard.callers
-    fresh_service.get("/me", OWNER)
+    fresh_service.get("/v1/me", OWNER)
     assert callers.find_remembered(fresh_service.tokens[OWNER], cookie=False)
     assert callers.find_remembered(fresh_service.tokens[OWNER] + "x", cookie=False) is None
     assert callers.find_remembered(fresh_service.tokens[OWNER], cookie=True) is None
@@ -127,7 +127,7 @@ def test_remembered_token_is_not_hashed_again_or_confused_with_another(fresh_ser
     ],
 )
 def test_invalid_token_settings_are_refused(shared_service: RunningService, settings: dict[str, Any]) -> None:
-    assert shared_service.post("/tokens", settings).status_code == 422
+    assert shared_service.post("/v1/tokens", settings).status_code == 422
     with pytest.raises(Unsupported):
         slow.make_token(Tokens(shared_service.datasets.ledger.store), **settings)
 
@@ -136,18 +136,18 @@ def test_invalid_token_settings_are_refused(shared_service: RunningService, sett
 
 
 def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(fresh_service: RunningService) -> None:
-    response = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
+    response = fresh_service.client.post("/v1/sign-in", json={"token": fresh_service.tokens[OWNER]})
     assert response.json()["role"] == OWNER
     words = response.headers["set-cookie"].lower()
     assert "httponly" in words
     assert "samesite=strict" in words
     assert "secure" not in words, "on loopback"
-    assert fresh_service.client.get("/me").json()["csrf"] == response.json()["csrf"]
+    assert fresh_service.client.get("/v1/me").json()["csrf"] == response.json()["csrf"]
 
 
 def test_secure_cookie_is_limited_to_https_and_this_host(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(secure=True)) as service:
-        response = service.client.post("/sign-in", json={"token": service.tokens[OWNER]})
+        response = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]})
         assert response.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in response.headers["set-cookie"]
         assert "max-age" in response.headers["strict-transport-security"]
@@ -161,15 +161,15 @@ def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
     settings = quiet_settings(secure=True, public_url=GATE)
     with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
         proxied = {"Host": "gate.example.org"}
-        signed = service.client.post("/sign-in", json={"token": service.tokens[OWNER]}, headers=proxied)
+        signed = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]}, headers=proxied)
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in signed.headers["set-cookie"]
         assert "max-age" in signed.headers["strict-transport-security"]
-        response = service.post("/data/people/previews", ASKED, headers=proxied)
+        response = service.post("/v1/data/people/previews", ASKED, headers=proxied)
         assert GATE in response.json()["code"]["Python"]
         for host in ("evil.example.org", "gate.example.org.evil.example", ""):
             reply = service.get("/health", headers={"Host": host})
-            assert (reply.status_code, reply.json()["error"]["code"]) == (421, "not-there"), host
+            assert (reply.status_code, reply.json()["code"]) == (421, "not-there"), host
         for host in ("gate.example.org:443", "GATE.example.org", "127.0.0.1:8480", "localhost", "[::1]:8480"):
             assert service.get("/health", headers={"Host": host}).status_code == 200, host
 
@@ -177,12 +177,12 @@ def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
 def test_sign_in_without_https_is_refused_off_loopback(fresh_service: RunningService) -> None:
     body = {"token": fresh_service.tokens[OWNER]}
     for host in ("gate.example.org", "10.1.2.3:8480", "127.0.0.1.evil.example", ""):
-        response = fresh_service.client.post("/sign-in", json=body, headers={"Host": host})
+        response = fresh_service.client.post("/v1/sign-in", json=body, headers={"Host": host})
         assert response.status_code == 422, host
-        assert "--public-url" in response.json()["error"]["do"]
+        assert "--public-url" in response.json()["do"]
         assert "set-cookie" not in response.headers
     for host in ("127.0.0.1:8480", "localhost:8480", "[::1]:8480"):
-        assert fresh_service.client.post("/sign-in", json=body, headers={"Host": host}).status_code == 200, host
+        assert fresh_service.client.post("/v1/sign-in", json=body, headers={"Host": host}).status_code == 200, host
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_sign_in_form_works_without_scripts(fresh_service: RunningService) -> No
         "/console/sign-in", data={**fields, "token": f" {fresh_service.tokens[OWNER]} "}, follow_redirects=False
     )
     assert (sent.status_code, sent.headers["location"]) == (303, "/console/ledger")
-    assert fresh_service.client.get("/me").json()["name"] == "olga"
+    assert fresh_service.client.get("/v1/me").json()["name"] == "olga"
 
 
 def test_sign_in_form_redirects_respondent_to_their_record(fresh_service: RunningService) -> None:
@@ -254,7 +254,9 @@ def test_sign_in_form_shows_the_error_without_quoting_input(fresh_service: Runni
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("target", ["https://evil.example", "//evil.example", "/console//evil", "/data", "/console\n"])
+@pytest.mark.parametrize(
+    "target", ["https://evil.example", "//evil.example", "/console//evil", "/v1/data", "/console\n"]
+)
 def test_sign_in_form_redirects_only_to_console_pages(fresh_service: RunningService, target: str) -> None:
     fields = {**form_of(fresh_service), "token": fresh_service.tokens[OWNER], "next": target}
     sent = fresh_service.client.post("/console/sign-in", data=fields, follow_redirects=False)
@@ -262,38 +264,38 @@ def test_sign_in_form_redirects_only_to_console_pages(fresh_service: RunningServ
 
 
 def test_change_by_cookie_needs_the_csrf_header(fresh_service: RunningService) -> None:
-    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
+    signed = fresh_service.client.post("/v1/sign-in", json={"token": fresh_service.tokens[OWNER]})
     cookie = signed.cookies["tidegate"]
     for wrong in ({}, {HEADER: ""}, {HEADER: "0" * 64}, {HEADER: csrf_of("another")}):
-        assert fresh_service.client.post("/data/people/answers", json=ASKED, headers=wrong).status_code == 403
+        assert fresh_service.client.post("/v1/data/people/answers", json=ASKED, headers=wrong).status_code == 403
     right = {HEADER: signed.json()["csrf"]}
     assert csrf_of(cookie) == right[HEADER]
-    assert fresh_service.client.post("/data/people/answers", json=ASKED, headers=right).status_code == 200
-    assert fresh_service.client.get("/data").status_code == 200, "reading needs no header"
+    assert fresh_service.client.post("/v1/data/people/answers", json=ASKED, headers=right).status_code == 200
+    assert fresh_service.client.get("/v1/data").status_code == 200, "reading needs no header"
 
 
 def test_sign_out_invalidates_the_cookie_everywhere(fresh_service: RunningService) -> None:
-    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[OWNER]})
+    signed = fresh_service.client.post("/v1/sign-in", json={"token": fresh_service.tokens[OWNER]})
     stolen = {"Cookie": f"tidegate={signed.cookies['tidegate']}"}
-    fresh_service.client.post("/sign-out", headers={HEADER: signed.json()["csrf"]})
+    fresh_service.client.post("/v1/sign-out", headers={HEADER: signed.json()["csrf"]})
     fresh_service.client.cookies.clear()
-    assert fresh_service.client.get("/me", headers=stolen).status_code == 401
+    assert fresh_service.client.get("/v1/me", headers=stolen).status_code == 401
 
 
 def test_sign_in_ends_when_its_token_is_revoked(fresh_service: RunningService) -> None:
-    fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[ANALYST]})
-    assert fresh_service.client.get("/me").json()["name"] == "ana"
-    fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
-    assert fresh_service.client.get("/me").status_code == 401
+    fresh_service.client.post("/v1/sign-in", json={"token": fresh_service.tokens[ANALYST]})
+    assert fresh_service.client.get("/v1/me").json()["name"] == "ana"
+    fresh_service.call("DELETE", f"/v1/tokens/{fresh_service.tokens[ANALYST][3:19]}", OWNER)
+    assert fresh_service.client.get("/v1/me").status_code == 401
 
 
 def test_respondent_can_sign_in_and_request_their_record(fresh_service: RunningService) -> None:
     from support.service import SECRET
 
-    signed = fresh_service.client.post("/sign-in", json={"token": fresh_service.tokens[RESPONDENT]})
+    signed = fresh_service.client.post("/v1/sign-in", json={"token": fresh_service.tokens[RESPONDENT]})
     headers = {HEADER: signed.json()["csrf"]}
     body = {"keys": [f"{SECRET}0007"]}
-    response = fresh_service.client.post("/data/people/desks/hq/requests", json=body, headers=headers)
+    response = fresh_service.client.post("/v1/data/people/desks/hq/requests", json=body, headers=headers)
     assert response.json()["outcomes"][0]["outcome"] in ("released", "deferred")
 
 
@@ -328,38 +330,38 @@ def test_number_of_buckets_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rate_limit_reports_when_to_retry(tmp_path: Path) -> None:
     settings = quiet_settings(caller_rate=0.001, caller_burst=3, address_rate=0.001, address_burst=2)
     with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
-        assert [service.get("/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
-        assert service.get("/me", OWNER).status_code == 200, "each token has its own"
+        assert [service.get("/v1/me", ANALYST).status_code for _ in range(4)] == [200, 200, 200, 429]
+        assert service.get("/v1/me", OWNER).status_code == 200, "each token has its own"
         statuses = [service.client.get("/health").status_code for _ in range(3)]
         assert statuses == [200, 200, 429]
         again = service.client.get("/health")
-        assert (again.json()["error"]["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
+        assert (again.json()["code"], int(again.headers["retry-after"]) > 1) == ("too-often", True)
 
 
 def test_guesses_are_limited_before_the_slow_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
-        service.get("/me", OWNER)
+        service.get("/v1/me", OWNER)
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        guesses = [service.client.get("/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
+        guesses = [service.client.get("/v1/me", headers=bearer(f"tg_{n:016x}_{'a' * 43}")) for n in range(20)]
         assert [guess.status_code for guess in guesses] == [401] * 5 + [429] * 15
         assert len(done) == 5
-        assert service.get("/me", OWNER).status_code == 200, "a known caller is not locked out"
+        assert service.get("/v1/me", OWNER).status_code == 200, "a known caller is not locked out"
 
 
 def test_invalid_tokens_never_lock_out_a_valid_one_from_the_same_address(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(wrong_rate=0.001, wrong_burst=5)) as service:
         for number in range(8):
-            service.client.get("/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
-        assert service.get("/me", ANALYST).status_code == 200, "a token that this process never saw before"
-        signed = service.client.post("/sign-in", json={"token": service.tokens[OWNER]})
+            service.client.get("/v1/me", headers=bearer(f"tg_{number:016x}_{'a' * 43}"))
+        assert service.get("/v1/me", ANALYST).status_code == 200, "a token that this process never saw before"
+        signed = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]})
         assert signed.status_code == 200, signed.text
         service.client.cookies.clear()
         known_id = service.tokens[RESPONDENT][:-1] + ("a" if service.tokens[RESPONDENT][-1] != "a" else "b")
         for wrong in (known_id, f"tg_{1:016x}_{'a' * 43}", "letmein"):
-            assert service.client.get("/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
-        assert service.get("/me", RESPONDENT).status_code == 200
+            assert service.client.get("/v1/me", headers=bearer(wrong)).status_code == 429, "wrong ones stay slowed down"
+        assert service.get("/v1/me", RESPONDENT).status_code == 200
 
 
 def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +370,7 @@ def test_revoked_token_is_not_hashed_for_a_slowed_address(tmp_path: Path, monkey
         done: list[int] = []
         true = slow.hash_secret
         monkeypatch.setattr(slow, "hash_secret", lambda *arguments, **cost: done.append(1) or true(*arguments, **cost))  # type: ignore[func-returns-value]
-        statuses = [service.get("/me", ANALYST).status_code for _ in range(6)]
+        statuses = [service.get("/v1/me", ANALYST).status_code for _ in range(6)]
         assert (statuses, len(done)) == ([401, 401, 429, 429, 429, 429], 2)
 
 
@@ -386,7 +388,7 @@ def test_at_most_two_guesses_are_hashed_at_a_time(
 
     monkeypatch.setattr(slow, "hash_secret", count_call)
     wrong = bearer("tg_" + "0" * 16 + "_" + "a" * 43)
-    at_once(lambda worker: fresh_service.client.get("/me", headers=wrong), threads=8)
+    at_once(lambda worker: fresh_service.client.get("/v1/me", headers=wrong), threads=8)
     assert most == [2]
 
 
@@ -394,11 +396,11 @@ def test_other_site_cannot_sign_a_visitor_in(fresh_service: RunningService) -> N
     """A form can send some content types to other sites without permission, but not JSON."""
     body = json.dumps({"token": fresh_service.tokens[ANALYST]})
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        response = fresh_service.client.post("/sign-in", content=body, headers={"Content-Type": kind})
+        response = fresh_service.client.post("/v1/sign-in", content=body, headers={"Content-Type": kind})
         assert response.status_code == 422
         assert "set-cookie" not in response.headers
 
 
 def test_too_large_sign_in_is_refused(shared_service: RunningService) -> None:
     assert QUIET.largest_body == 64 * 1024
-    assert shared_service.client.post("/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413
+    assert shared_service.client.post("/v1/sign-in", content=b"x" * (64 * 1024 + 1)).status_code == 413

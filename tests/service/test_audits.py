@@ -13,7 +13,7 @@ from support.service import RunningService, run_service
 from tidegate.audit import run as audit_run
 from tidegate.audit.run import Attack
 
-AUDITS, PAGE = "/data/people/audits", "/console/data/people/audits"
+AUDITS, PAGE = "/v1/data/people/audits", "/console/data/people/audits"
 ASKED = {"seconds": 1, "verbs": ["ledger"], "seed": 7}
 
 
@@ -39,9 +39,9 @@ def test_audit_runs_as_a_job_and_its_report_is_stored(tmp_path: Path) -> None:
         assert page.headers["content-type"].startswith("text/html")
         assert report["verdict"] in page.text
         assert [item["id"] for item in service.get(AUDITS).json()["audits"]] == [job]
-        assert service.get("/data/people/syntheses").json()["syntheses"] == [], "an audit is no synthesis"
-        assert service.get(f"/data/people/syntheses/{job}").status_code == 404
-        assert service.get("/data/people").json()["account"]["spent"] == "0", "an audit spends nothing"
+        assert service.get("/v1/data/people/syntheses").json()["syntheses"] == [], "an audit is no synthesis"
+        assert service.get(f"/v1/data/people/syntheses/{job}").status_code == 404
+        assert service.get("/v1/data/people").json()["account"]["spent"] == "0", "an audit spends nothing"
         for path in (PAGE, f"{PAGE}/{job}"):
             shown = service.get(path, headers={"Accept": "text/html"})
             assert shown.status_code == 200
@@ -54,11 +54,11 @@ def test_unfinished_and_impossible_audits_are_refused(fresh_service: RunningServ
         assert fresh_service.post(AUDITS, wrong).status_code == 422
     job = fresh_service.post(AUDITS, ASKED).json()["id"]
     refused = fresh_service.get(f"{AUDITS}/{job}/report")
-    assert (refused.status_code, refused.json()["error"]["what"]) == (
+    assert (refused.status_code, refused.json()["detail"]) == (
         404,
         "This audit is waiting, so it has no report.",
     )
-    assert fresh_service.get("/home").json()["datasets"][0]["jobs"][0]["kind"] == "audit"
+    assert fresh_service.get("/v1/home").json()["datasets"][0]["jobs"][0]["kind"] == "audit"
     cancelled = fresh_service.post(f"{AUDITS}/{job}/cancellation").json()
     assert cancelled["problem"]["what"] == "The audit was cancelled by olga. Nothing was charged."
 

@@ -43,7 +43,7 @@ UTILITY = [
 def test_errors_of_several_answers_equal_the_table(
     shared_service: RunningService, worlds: str, rho: str, expected: tuple[float, ...]
 ) -> None:
-    content = shared_service.get(f"/risk/conversion?worlds={worlds}&rho={rho}&charts=true", "analyst").json()
+    content = shared_service.get(f"/v1/risk/conversion?worlds={worlds}&rho={rho}&charts=true", "analyst").json()
     errors = [
         next(point["error"] for point in content["readings"][guarantee]["errors"] if point["answers"] == count)
         for count in (1, 100)
@@ -58,7 +58,7 @@ def test_errors_of_several_answers_equal_the_table(
 @pytest.mark.parametrize(("within", "epsilon", "z"), [(0, 10.87, 3.95), (5000, 1.65, 0.1734), (9000, 1.05, 0.0754)])
 def test_window_lowers_both_limits(shared_service: RunningService, within: int, epsilon: float, z: float) -> None:
     """Income 0..1,000,000 in spec/average.md, section 4."""
-    query = f"/risk/conversion?worlds=1000001&rho=0.05&within={within}"
+    query = f"/v1/risk/conversion?worlds=1000001&rho=0.05&within={within}"
     worst, average = shared_service.get(query).json(), shared_service.get(f"{query}&guarantee=average").json()
     assert float(worst["epsilon"]) == pytest.approx(epsilon, abs=0.006)
     assert float(average["z"]) == pytest.approx(z, rel=2e-3)
@@ -68,7 +68,7 @@ def test_window_lowers_both_limits(shared_service: RunningService, within: int, 
 
 
 def test_both_readings_have_a_yes_no_limit_and_an_epsilon(shared_service: RunningService) -> None:
-    readings = shared_service.get("/risk/conversion?worlds=99&rho=0.05").json()["readings"]
+    readings = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.05").json()["readings"]
     assert readings["worst-case"]["yes_no"] == pytest.approx(0.838, abs=5e-4)
     assert readings["average"]["yes_no"] == pytest.approx(0.784, abs=5e-4)
     assert (readings["worst-case"]["delta"], readings["average"]["delta"]) == (0, 1e-6)
@@ -77,12 +77,12 @@ def test_both_readings_have_a_yes_no_limit_and_an_epsilon(shared_service: Runnin
 
 
 def test_conversion_by_z_is_the_inverse(shared_service: RunningService) -> None:
-    by_rho = shared_service.get("/risk/conversion?worlds=99&rho=0.05&guarantee=average").json()
-    back = shared_service.get(f"/risk/conversion?worlds=99&z={by_rho['z']}").json()
+    by_rho = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.05&guarantee=average").json()
+    back = shared_service.get(f"/v1/risk/conversion?worlds=99&z={by_rho['z']}").json()
     assert back["guarantee"] == "average"
     assert float(back["rho"]) == pytest.approx(0.05, rel=1e-9)
     assert back["yes_no"] == by_rho["yes_no"]
-    nothing = shared_service.get("/risk/conversion?worlds=99&z=0&charts=true").json()
+    nothing = shared_service.get("/v1/risk/conversion?worlds=99&z=0&charts=true").json()
     assert nothing["readings"] is None, "a random guess can be promised by neither guarantee"
     assert list(nothing["charts"]) == ["curve"]
 
@@ -101,29 +101,29 @@ def test_conversion_by_z_is_the_inverse(shared_service: RunningService) -> None:
     ],
 )
 def test_impossible_conversion_is_refused(shared_service: RunningService, query: str) -> None:
-    assert shared_service.get(f"/risk/conversion?{query}").status_code == 422
+    assert shared_service.get(f"/v1/risk/conversion?{query}").status_code == 422
 
 
 def test_refusal_never_advises_a_wider_universe(shared_service: RunningService) -> None:
-    error = shared_service.get("/risk/conversion?worlds=99&rho=0.02&within=1").json()["error"]
-    assert "to within 1 steps" in error["what"]
+    error = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.02&within=1").json()
+    assert "to within 1 steps" in error["detail"]
     assert "smaller `within`" in error["do"]
 
 
 def test_meaning_of_an_average_rho_names_its_limits(shared_service: RunningService) -> None:
-    content = shared_service.get("/risk/meaning?rho=0.05&worlds=99&guarantee=average").json()
+    content = shared_service.get("/v1/risk/meaning?rho=0.05&worlds=99&guarantee=average").json()
     text = " ".join(content["says"])
     assert "A single response can be more certain" in text
     assert "at most 0.082" in text, "rounded up"
     assert "at most epsilon 6.25 with delta = 1e-6" in text
     assert content["epsilon"] is None
     assert content["yes_no"] == pytest.approx(0.784, abs=5e-4)
-    window = shared_service.get("/risk/meaning?rho=0.05&worlds=1000001&within=5000&guarantee=average").json()
+    window = shared_service.get("/v1/risk/meaning?rho=0.05&worlds=1000001&within=5000&guarantee=average").json()
     assert float(window["z"]) == pytest.approx(0.1734, rel=1e-3)
 
 
 def test_average_curve_rises_from_a_random_guess_to_one(shared_service: RunningService) -> None:
-    points = shared_service.get("/risk/curve?worlds=99&points=30&guarantee=average").json()["points"]
+    points = shared_service.get("/v1/risk/curve?worlds=99&points=30&guarantee=average").json()["points"]
     assert (points[0]["z"], points[0]["rho"]) == (0, pytest.approx(1 / 99))
     assert [point["rho"] for point in points] == sorted(point["rho"] for point in points)
     assert points[-1]["rho"] == 1
@@ -132,25 +132,25 @@ def test_average_curve_rises_from_a_random_guess_to_one(shared_service: RunningS
 
 
 def test_account_reports_its_unit_and_epsilon(average: RunningService) -> None:
-    before = average.get("/data/people", "analyst").json()
+    before = average.get("/v1/data/people", "analyst").json()
     assert (before["account"]["unit"], before["account"]["guarantee"]) == ("z", "average")
     assert before["account"]["epsilon_at_delta"] == 0
-    average.post("/data/people/answers", {**SPEND, "share": 0.05}, "analyst")
-    account = average.get("/data/people", "analyst").json()["account"]
+    average.post("/v1/data/people/answers", {**SPEND, "share": 0.05}, "analyst")
+    account = average.get("/v1/data/people", "analyst").json()["account"]
     assert 0 < account["epsilon_at_delta"] < account["epsilon_at_delta_limit"]
     assert float(account["own"]["spent"]) == pytest.approx(0.05 * float(account["ceiling"]), rel=1e-6)
-    (listed,) = average.get("/ledger").json()["accounts"]
+    (listed,) = average.get("/v1/ledger").json()["accounts"]
     assert (listed["unit"], listed["spent"]) == ("z", account["spent"])
-    (body,) = average.get("/data/people/history").json()["questions"]
+    (body,) = average.get("/v1/data/people/history").json()["questions"]
     assert (body["unit"], body["cost"]) == ("z", account["spent"])
 
 
 def test_share_of_a_token_is_in_the_unit_of_the_account(average: RunningService) -> None:
-    fits = average.post("/data/people/answers", {**SPEND, "z": "0.0099"}, "analyst")
+    fits = average.post("/v1/data/people/answers", {**SPEND, "z": "0.0099"}, "analyst")
     assert fits.status_code == 200, fits.text
-    refused = average.post("/data/people/answers", {**SPEND, "z": "0.0002"}, "analyst")
-    assert refused.json()["error"]["code"] == "budget-exceeded"
-    assert "costs Z 0.0002" in refused.json()["error"]["what"]
+    refused = average.post("/v1/data/people/answers", {**SPEND, "z": "0.0002"}, "analyst")
+    assert refused.json()["code"] == "budget-exceeded"
+    assert "costs Z 0.0002" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("ask", ["mean", "quantile"])
@@ -158,12 +158,12 @@ def test_price_of_a_quote_is_in_the_unit_of_the_account(average: RunningService,
     """A quantile has a pure loss, and is still charged in Z."""
     question: dict[str, Any] = {"ask": ask, "column": "age"} | ({"share": 0.5} if ask == "quantile" else {})
     body = {"questions": [question], "z": "0.002"}
-    first = average.post("/data/people/quotes", body).json()
+    first = average.post("/v1/data/people/quotes", body).json()
     assert (first["price"], first["unit"]) == (first["cost"], "z")
     assert float(first["price"]) == pytest.approx(0.002, rel=1e-2)
-    bought = average.post("/data/people/answers", {"quote": first["quote"]}).json()
+    bought = average.post("/v1/data/people/answers", {"quote": first["quote"]}).json()
     assert bought["cost"] == first["price"]
-    again = average.post("/data/people/quotes", body).json()
+    again = average.post("/v1/data/people/quotes", body).json()
     assert (again["cost"], again["price"]) == ("0", first["price"])
     assert again["epsilon_at_delta"] == bought["epsilon_at_delta"]
     assert set(again["cost_by_unit"].values()) == {"0"}
@@ -173,15 +173,15 @@ def test_synthesis_by_share_uses_that_part_of_the_budget(
     average: RunningService, fresh_service: RunningService
 ) -> None:
     for running in (average, fresh_service):
-        ceiling = float(running.get("/data/people").json()["account"]["ceiling"])
-        content = running.post("/data/people/syntheses/previews", {"share": "0.25", "tables": 2}).json()
+        ceiling = float(running.get("/v1/data/people").json()["account"]["ceiling"])
+        content = running.post("/v1/data/people/syntheses/previews", {"share": "0.25", "tables": 2}).json()
         assert float(content["cost"]) == pytest.approx(0.25 * ceiling, rel=1e-6)
         assert "share=0.25" in content["code"]["Python"]
         for wrong in ({"share": 2}, {"share": 0}, {"share": 0.5, "epsilon": 1}, {"share": 0.1, "rho": 0.1}, {}):
-            assert running.post("/data/people/syntheses/previews", wrong).status_code == 422
-    job = average.post("/data/people/syntheses", {"share": "0.25", "price": "1"})
-    assert job.json()["error"]["code"] == "stale-quote"
-    started = average.post("/data/people/syntheses", {"share": "0.25"})
+            assert running.post("/v1/data/people/syntheses/previews", wrong).status_code == 422
+    job = average.post("/v1/data/people/syntheses", {"share": "0.25", "price": "1"})
+    assert job.json()["code"] == "stale-quote"
+    started = average.post("/v1/data/people/syntheses", {"share": "0.25"})
     assert (started.status_code, started.json()["asked"]) == (202, "1 table, 0.25 of the total budget")
 
 
@@ -200,7 +200,7 @@ def test_synthesis_by_share_uses_that_part_of_the_budget(
 def test_synthesis_by_z_or_by_epsilon_and_delta_is_priced_in_z(
     average: RunningService, loss: dict[str, str], described: str, code: str
 ) -> None:
-    content = average.post("/data/people/syntheses/previews", {**loss, "tables": 2}).json()
+    content = average.post("/v1/data/people/syntheses/previews", {**loss, "tables": 2}).json()
     z = Fraction(content["z"])
     assert float(content["cost"]) == pytest.approx(2 * float(z), rel=1e-6)
     assert (content["epsilon"], content["delta"]) == (None, loss.get("delta") and "1/100000")
@@ -209,7 +209,7 @@ def test_synthesis_by_z_or_by_epsilon_and_delta_is_priced_in_z(
         shown = epsilon_at_delta(Amount.down(2 * z), Fraction(1, 10**5))
         assert 0.499 < shown <= 0.5
     assert code in content["code"]["Python"]
-    started = average.post("/data/people/syntheses", {**loss, "tables": 2, "price": content["cost"]})
+    started = average.post("/v1/data/people/syntheses", {**loss, "tables": 2, "price": content["cost"]})
     assert (started.status_code, started.json()["asked"]) == (202, described)
 
 
@@ -217,15 +217,15 @@ def test_z_and_delta_are_refused_where_epsilon_is_limited(
     average: RunningService, fresh_service: RunningService
 ) -> None:
     for wrong in ({"z": "0.1"}, {"epsilon": "1", "delta": "0.00001"}):
-        refused = fresh_service.post("/data/people/syntheses/previews", wrong)
+        refused = fresh_service.post("/v1/data/people/syntheses/previews", wrong)
         assert refused.status_code == 422
-        assert "requires a policy that limits the average loss alone" in refused.json()["error"]["what"]
+        assert "requires a policy that limits the average loss alone" in refused.json()["detail"]
     for wrong in ({"z": "0.1", "epsilon": "1"}, {"delta": "0.1"}, {"z": "0"}, {"epsilon": "1", "delta": "2"}):
-        assert average.post("/data/people/syntheses/previews", wrong).status_code == 422
+        assert average.post("/v1/data/people/syntheses/previews", wrong).status_code == 422
 
 
 def test_warnings_appear_above_09_only(average: RunningService, fresh_service: RunningService) -> None:
-    assert average.get("/data").json()["datasets"][0]["warnings"] == []
-    for dataset in fresh_service.get("/data").json()["datasets"]:
+    assert average.get("/v1/data").json()["datasets"][0]["warnings"] == []
+    for dataset in fresh_service.get("/v1/data").json()["datasets"]:
         (warning,) = dataset["warnings"]
         assert (warning["about"], warning["warning"]) == ("yes/no certainty", True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.service import SECRET, RunningService
 
-DESK, SURVEY = "/data/people/desks/hq", "/data/people/collections/shoppers"
+DESK, SURVEY = "/v1/data/people/desks/hq", "/v1/data/people/collections/shoppers"
 QUESTION = {"questions": [{"ask": "count", "by": ["town"]}], "epsilon": 0.1}
 
 
@@ -28,8 +28,8 @@ def without_charts(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_answers_quotes_and_derivations_have_charts_only_on_request(fresh_service: RunningService) -> None:
-    answered = fresh_service.post("/data/people/answers", QUESTION).json()
-    drawn = fresh_service.post("/data/people/answers", {**QUESTION, "charts": True}).json()
+    answered = fresh_service.post("/v1/data/people/answers", QUESTION).json()
+    drawn = fresh_service.post("/v1/data/people/answers", {**QUESTION, "charts": True}).json()
     assert "charts" not in answered
     assert drawn["rows"] == answered["rows"]
     chart = checked_charts(drawn, "answer")["answer"]
@@ -38,13 +38,13 @@ def test_answers_quotes_and_derivations_have_charts_only_on_request(fresh_servic
     single = {"questions": [{"ask": "count", "where": {"compare": ["age", ">=", 30]}}], "epsilon": 0.1}
     assert (
         "of the true value with 95% confidence"
-        in checked_charts(fresh_service.post("/data/people/quotes", {**single, "charts": True}).json(), "error")[
+        in checked_charts(fresh_service.post("/v1/data/people/quotes", {**single, "charts": True}).json(), "error")[
             "error"
         ]["title"]
     )
-    assert fresh_service.post("/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
+    assert fresh_service.post("/v1/data/people/answers", {**single, "charts": True}).json()["charts"] == {}
     derived = fresh_service.post(
-        "/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}
+        "/v1/data/people/derivations", {"questions": QUESTION["questions"], "charts": True}
     ).json()
     checked_charts(derived, "answer")
 
@@ -81,8 +81,8 @@ def test_collection_returns_charts_of_batches_and_distributions(fresh_service: R
 
 
 def test_risk_routes_return_charts(shared_service: RunningService) -> None:
-    content = shared_service.get("/risk/conversion?worlds=99&rho=0.1").json()
-    drawn = shared_service.get("/risk/conversion?worlds=99&rho=0.1&charts=true").json()
+    content = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.1").json()
+    drawn = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.1&charts=true").json()
     assert without_charts(drawn) == content
     assert checked_charts(drawn, "curve", "errors")["curve"]["title"].startswith(
         "Among 99 possible values, a loss of 2.3"
@@ -91,18 +91,18 @@ def test_risk_routes_return_charts(shared_service: RunningService) -> None:
         {"operator": name, "values": 20, "parameters": {"epsilon": epsilon}}
         for name, epsilon in (("square-wave", 2), ("unary", 1))
     ]
-    compared = shared_service.post("/risk/comparisons", {"operators": operators}, "analyst").json()
+    compared = shared_service.post("/v1/risk/comparisons", {"operators": operators}, "analyst").json()
     assert compared["operators"] == [
-        shared_service.post("/risk/operators", operator, "analyst").json() for operator in operators
+        shared_service.post("/v1/risk/operators", operator, "analyst").json() for operator in operators
     ]
     least = min(compared["operators"], key=lambda operator: operator["entropy"]["loss"])["operator"]
     assert checked_charts(compared, "operators")["operators"]["title"].startswith(f"{least} reveals least on average")
     basket = {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1}
-    breaches = shared_service.post("/risk/baskets", {**basket, "charts": True}).json()
-    assert without_charts(breaches) == shared_service.post("/risk/baskets", basket).json()
+    breaches = shared_service.post("/v1/risk/baskets", {**basket, "charts": True}).json()
+    assert without_charts(breaches) == shared_service.post("/v1/risk/baskets", basket).json()
     checked_charts(breaches, "breaches")
 
 
 @pytest.mark.parametrize("operators", [[], "x", [{"operator": "none"}]])
 def test_comparison_needs_operators(shared_service: RunningService, operators: Any) -> None:
-    assert shared_service.post("/risk/comparisons", {"operators": operators}).status_code == 422
+    assert shared_service.post("/v1/risk/comparisons", {"operators": operators}).status_code == 422

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from support.service import quiet_settings
+from support.service import PROBLEM, quiet_settings
 
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER
@@ -54,14 +54,14 @@ class Gate:
         return self.call("POST", path, json=body if body is not None else {})
 
     def start(self) -> str:
-        return str(self.post("/drafts").json()["id"])
+        return str(self.post("/v1/drafts").json()["id"])
 
     def upload(self, draft: str, content: bytes | str, name: str = "people.csv", **query: Any) -> Any:
         query = {"name": name, **query}
-        return self.call("PUT", f"/drafts/{draft}/file", content=content, params=query)
+        return self.call("PUT", f"/v1/drafts/{draft}/file", content=content, params=query)
 
     def fill(self, draft: str, **steps: dict[str, list[str]]) -> Any:
-        results = [self.post(f"/drafts/{draft}/steps/{step}", {"fields": fields}) for step, fields in steps.items()]
+        results = [self.post(f"/v1/drafts/{draft}/steps/{step}", {"fields": fields}) for step, fields in steps.items()]
         return results[-1].json()
 
 
@@ -91,24 +91,24 @@ def filled(gate: Gate) -> str:
 
 def test_upload_is_served_after_six_steps_and_an_analyst_gets_an_answer(gate: Gate) -> None:
     draft = filled(gate)
-    simulated = gate.call("GET", f"/drafts/{draft}/simulation?queries=10").json()
+    simulated = gate.call("GET", f"/v1/drafts/{draft}/simulation?queries=10").json()
     assert {"The mean of age", "The number of rows by town"} <= {line["query"] for line in simulated["lines"]}
     gate.fill(draft, publication={"analyst": ["ana"], "percent": ["10"], "days": ["30"]})
-    published = gate.post(f"/drafts/{draft}/publication")
+    published = gate.post(f"/v1/drafts/{draft}/publication")
     assert published.status_code == 201, published.text
     gate.tokens["ana"] = published.json()["token"]
-    me = gate.call("GET", "/me", "ana").json()
+    me = gate.call("GET", "/v1/me", "ana").json()
     assert (me["dataset"], me["role"]) == ("people", "analyst")
-    described = gate.call("GET", "/data/people", "ana").json()
+    described = gate.call("GET", "/v1/data/people", "ana").json()
     assert float(described["account"]["own"]["share"]) == pytest.approx(float(described["account"]["ceiling"]) / 10)
     question = {"sql": "SELECT AVG(age) FROM people", "share": 0.05}
-    answer = gate.call("POST", "/data/people/answers", "ana", json=question)
+    answer = gate.call("POST", "/v1/data/people/answers", "ana", json=question)
     assert answer.status_code == 200, answer.text
     policy = gate.folder / "people.toml"
     assert oct(policy.stat().st_mode)[-3:] == "600"
-    again = gate.post(f"/drafts/{draft}/publication")
+    again = gate.post(f"/v1/drafts/{draft}/publication")
     assert (again.status_code, "published before" in again.text) == (422, True)
-    assert gate.fill(draft, people=PEOPLE)["error"]["code"] == "unsupported"
+    assert gate.fill(draft, people=PEOPLE)["code"] == "unsupported"
 
 
 def test_draft_keeps_what_was_typed_and_names_the_problem_at_its_field(gate: Gate) -> None:
@@ -124,19 +124,19 @@ def test_draft_keeps_what_was_typed_and_names_the_problem_at_its_field(gate: Gat
     content = gate.fill(draft, columns=COLUMNS, promise={**PROMISE, "one_in": ["500"]})
     assert "random guess" in problems_of(content, "promise")["one_in"]
     assert content["complete"] is False
-    assert gate.call("GET", f"/drafts/{draft}/simulation").status_code == 422
-    assert gate.post(f"/drafts/{draft}/publication").status_code == 422
+    assert gate.call("GET", f"/v1/drafts/{draft}/simulation").status_code == 422
+    assert gate.post(f"/v1/drafts/{draft}/publication").status_code == 422
     assert not list(gate.folder.glob("*.toml"))
 
 
 def test_preview_changes_nothing(gate: Gate) -> None:
     draft = filled(gate)
-    before = gate.call("GET", f"/drafts/{draft}").json()
+    before = gate.call("GET", f"/v1/drafts/{draft}").json()
     stricter = {"fields": {**PROMISE, "one_in": ["15"], "guarantee": ["worst-case"]}, "store": False}
-    preview = gate.post(f"/drafts/{draft}/steps/promise", stricter).json()
+    preview = gate.post(f"/v1/drafts/{draft}/steps/promise", stricter).json()
     assert preview["promise"]["says"] == "Nobody's age can be guessed with more than 1 chance in 15."
     assert set(preview["promise"]["readings"]) == {"worst-case", "average"}
-    assert gate.call("GET", f"/drafts/{draft}").json() == before
+    assert gate.call("GET", f"/v1/drafts/{draft}").json() == before
 
 
 def test_promise_is_never_weaker_than_its_text(gate: Gate) -> None:
@@ -153,7 +153,7 @@ def test_check_reports_exact_numbers_to_the_owner_and_stores_none(gate: Gate) ->
     messy = CSV + "x,999,Abby,\ny,,Berg,oops\n"
     gate.upload(draft, messy)
     gate.fill(draft, people=PEOPLE, columns=COLUMNS)
-    report = gate.post(f"/drafts/{draft}/check").json()
+    report = gate.post(f"/v1/drafts/{draft}/check").json()
     by_name = {column["column"]: column for column in report["columns"]}
     assert report["rows"] == 302
     assert by_name["age"]["outside"]["above"] == 1
@@ -169,13 +169,13 @@ def test_check_reports_exact_numbers_to_the_owner_and_stores_none(gate: Gate) ->
 def test_drafts_are_for_owners_of_all_data_sets(gate: Gate, role: str) -> None:
     draft = filled(gate)
     for method, path in (
-        ("GET", "/drafts"),
-        ("POST", "/drafts"),
-        ("GET", f"/drafts/{draft}"),
-        ("POST", f"/drafts/{draft}/check"),
-        ("POST", f"/drafts/{draft}/publication"),
-        ("PUT", f"/drafts/{draft}/file?name=a.csv"),
-        ("DELETE", f"/drafts/{draft}"),
+        ("GET", "/v1/drafts"),
+        ("POST", "/v1/drafts"),
+        ("GET", f"/v1/drafts/{draft}"),
+        ("POST", f"/v1/drafts/{draft}/check"),
+        ("POST", f"/v1/drafts/{draft}/publication"),
+        ("PUT", f"/v1/drafts/{draft}/file?name=a.csv"),
+        ("DELETE", f"/v1/drafts/{draft}"),
         ("GET", f"/console/drafts/{draft}/columns"),
     ):
         assert gate.call(method, path, role).status_code == 403, path
@@ -209,10 +209,10 @@ def test_hostile_upload_is_refused_and_leaves_nothing(gate: Gate, name: str, cap
     file, content = HOSTILE[name]
     result = gate.upload(draft, content, file)
     assert result.status_code in (413, 422), result.text
-    assert set(result.json()["error"]) == {"code", "what", "do", "facts"}
-    assert result.json()["error"]["do"]
+    assert set(result.json()) == PROBLEM
+    assert result.json()["do"]
     assert list((gate.folder / "data").iterdir()) == []
-    assert gate.call("GET", f"/drafts/{draft}").json()["source"] is None
+    assert gate.call("GET", f"/v1/drafts/{draft}").json()["source"] is None
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_upload_replaces_no_file_and_is_deleted_with_its_draft(gate: Gate) -> No
     first, second = gate.start(), gate.start()
     gate.upload(first, CSV)
     assert gate.upload(second, CSV.replace("age", "years")).json()["source"]["path"] == "data/people-2.csv"
-    assert gate.call("DELETE", f"/drafts/{second}").status_code == 200
+    assert gate.call("DELETE", f"/v1/drafts/{second}").status_code == 200
     assert [path.name for path in (gate.folder / "data").iterdir()] == ["people.csv"]
-    assert gate.call("GET", f"/drafts/{second}").status_code == 404
+    assert gate.call("GET", f"/v1/drafts/{second}").status_code == 404
 
 
 def test_file_in_the_data_folder_is_chosen_by_name_only(gate: Gate) -> None:
@@ -241,10 +241,10 @@ def test_file_in_the_data_folder_is_chosen_by_name_only(gate: Gate) -> None:
     (gate.folder / "data" / "shop.csv").write_text(CSV)
     for path in ("../people.toml", "/etc/passwd", "nowhere.csv", ""):
         refused = gate.fill(draft, source={"source": ["path"], "path": [path]})
-        assert refused["error"]["code"] == "not-there"
+        assert refused["code"] == "not-there"
     content = gate.fill(draft, source={"source": ["path"], "path": ["shop.csv"]})
     assert (content["source"]["path"], content["name"]) == ("data/shop.csv", "shop")
-    gate.call("DELETE", f"/drafts/{draft}")
+    gate.call("DELETE", f"/v1/drafts/{draft}")
     assert (gate.folder / "data" / "shop.csv").exists(), "only uploads are deleted"
 
 
@@ -260,7 +260,7 @@ def test_other_encodings_are_converted(gate: Gate) -> None:
 def test_file_that_is_not_utf_8_is_refused_instead_of_losing_letters(gate: Gate) -> None:
     draft = gate.start()
     broken = b"age,town\n1,K\xf6ln\n"
-    assert "Windows-1252" in gate.upload(draft, broken).json()["error"]["do"]
+    assert "Windows-1252" in gate.upload(draft, broken).json()["do"]
     assert gate.upload(draft, broken, encoding="utf-8-any").status_code == 200
     assert gate.upload(draft, b"age,town\n1,K\xc3", encoding="utf-8").status_code == 422, "cut off inside a letter"
 
@@ -300,7 +300,7 @@ def test_only_numbers_and_dates_are_rewritten(text: str, expected: str) -> None:
 def test_new_source_keeps_the_fields_of_columns_that_stay(gate: Gate) -> None:
     draft = filled(gate)
     gate.upload(draft, "new,age,person,town\n1,30,a,Aby\n2,40,b,Berg\n")
-    content = gate.call("GET", f"/drafts/{draft}").json()
+    content = gate.call("GET", f"/v1/drafts/{draft}").json()
     assert 'age = { kind = "integer", from = 0, to = 120' in content["toml"]
     assert "Berg" in content["toml"]
     assert set(problems_of(content, "columns")) == {"from-0", "to-0"}
@@ -312,40 +312,40 @@ def test_nothing_of_an_upload_is_in_logs_or_errors(gate: Gate, caplog: Any) -> N
     for content in (CSV + f'"{SECRET}', f"{SECRET},{SECRET}\n1,2\n", f"{SECRET}\0"):
         assert SECRET not in json.dumps(gate.upload(draft, content).json().get("error", {}))
     gate.fill(draft, people=PEOPLE, columns=COLUMNS)
-    gate.post(f"/drafts/{draft}/check")
+    gate.post(f"/v1/drafts/{draft}/check")
     assert SECRET not in caplog.text
     assert all(SECRET not in str(getattr(record, "facts", "")) for record in caplog.records)
 
 
 def test_second_account_of_a_source_needs_a_reason(gate: Gate) -> None:
     draft = filled(gate)
-    gate.post(f"/drafts/{draft}/publication")
-    gate.post("/data/people/answers", {"sql": "SELECT AVG(age) FROM people", "share": 0.05})
+    gate.post(f"/v1/drafts/{draft}/publication")
+    gate.post("/v1/data/people/answers", {"sql": "SELECT AVG(age) FROM people", "share": 0.05})
     second = gate.start()
     gate.fill(second, source={"source": ["path"], "path": ["people.csv"]})
     gate.fill(second, people={**PEOPLE, "name": ["again"]}, columns=COLUMNS, promise=PROMISE)
-    refused = gate.post(f"/drafts/{second}/publication").json()["error"]
-    assert 'has the account "people"' in refused["what"]
+    refused = gate.post(f"/v1/drafts/{second}/publication").json()
+    assert 'has the account "people"' in refused["detail"]
     assert not (gate.folder / "again.toml").exists()
     gate.fill(second, publication={"reason": ["The first one was for a test."]})
-    assert gate.post(f"/drafts/{second}/publication").status_code == 201
-    assert gate.post("/data/again/previews", {"sql": "SELECT AVG(age) FROM again", "share": 0.05}).status_code == 200
+    assert gate.post(f"/v1/drafts/{second}/publication").status_code == 201
+    assert gate.post("/v1/data/again/previews", {"sql": "SELECT AVG(age) FROM again", "share": 0.05}).status_code == 200
 
 
 def test_name_of_a_served_data_set_is_refused(gate: Gate) -> None:
-    gate.post(f"/drafts/{filled(gate)}/publication")
+    gate.post(f"/v1/drafts/{filled(gate)}/publication")
     other = gate.start()
     gate.upload(other, CSV.replace("Aby", "Ceder"))
     gate.fill(other, people=PEOPLE, columns={**COLUMNS, "values-2": ["Ceder\nBerg"]}, promise=PROMISE)
-    assert "already has a data set" in gate.post(f"/drafts/{other}/publication").json()["error"]["what"]
+    assert "already has a data set" in gate.post(f"/v1/drafts/{other}/publication").json()["detail"]
 
 
 def test_form_without_the_page_s_token_is_refused(gate: Gate) -> None:
-    signed_in = gate.client.post("/sign-in", json={"token": gate.tokens[OWNER]}).json()
+    signed_in = gate.client.post("/v1/sign-in", json={"token": gate.tokens[OWNER]}).json()
     form = {"csrf": signed_in["csrf"]}
     for fields in ({}, {"csrf": "wrong"}):
         assert gate.client.post("/console/drafts", data=fields).status_code == 403
-    assert gate.client.post("/drafts", json=form).status_code == 403, "the API needs the header"
+    assert gate.client.post("/v1/drafts", json=form).status_code == 403, "the API needs the header"
     started = gate.client.post("/console/drafts", data=form, follow_redirects=False)
     assert started.status_code == 303
     page = gate.client.get(started.headers["location"], headers={"Accept": "text/html"})
@@ -381,8 +381,8 @@ def test_table_of_an_allowed_database_is_served_and_its_password_is_not_shown(ga
     assert content["types"] == {"person": "text", "age": "whole", "town": "text", "paid": "exact"}
     content = gate.fill(draft, people=PEOPLE, columns=COLUMNS, promise=PROMISE)
     assert f"{user}@" not in content["toml"]
-    assert gate.post(f"/drafts/{draft}/check").json()["rows"] == 300
-    published = gate.post(f"/drafts/{draft}/publication")
+    assert gate.post(f"/v1/drafts/{draft}/check").json()["rows"] == 300
+    published = gate.post(f"/v1/drafts/{draft}/publication")
     assert published.status_code == 201, published.text
     question = {"sql": "SELECT AVG(age) FROM people", "share": 0.05}
-    assert gate.post("/data/people/answers", question).status_code == 200
+    assert gate.post("/v1/data/people/answers", question).status_code == 200

@@ -94,9 +94,9 @@ def test_serve_starts_with_an_empty_folder_and_prints_a_link_for_the_owner(tmp_p
         log = (tmp_path / "log").read_text()
         token = log.partition("/console/sign-in#")[2].split()[0]
         as_owner = {"Authorization": f"Bearer {token}"}
-        assert httpx.get(f"{url}/data", headers=as_owner).json() == {"datasets": []}
+        assert httpx.get(f"{url}/v1/data", headers=as_owner).json() == {"datasets": []}
         write_policies(tmp_path / "gate")
         for _ in range(20):  # connections of their own: both workers answer
-            listed = httpx.get(f"{url}/data", headers=as_owner).json()["datasets"]
+            listed = httpx.get(f"{url}/v1/data", headers=as_owner).json()["datasets"]
             assert sorted(dataset["name"] for dataset in listed) == ["others", "people"]
         assert not [line for line in lines(tmp_path) if line["event"] == "defect"]

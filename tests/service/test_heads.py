@@ -231,7 +231,7 @@ def test_late_body_ends_the_connection(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(patience=0.5)) as service:
         for port in serving(Hasty, service.app):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
-                line.sendall(b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+                line.sendall(b"POST /v1/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
                 said = b""
                 while part := line.recv(1000):
                     said += part

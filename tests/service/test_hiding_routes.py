@@ -15,7 +15,7 @@ from tidegate.policy import Dataset, Hiding, Key, Loss, Policy
 from tidegate.release.hiding import Selection
 from tidegate.release.result import Released, Withheld, outcome_from_dict
 
-DESK, SELECTIONS = "/data/people/desks/hq", "/data/people/selections"
+DESK, SELECTIONS = "/v1/data/people/desks/hq", "/v1/data/people/selections"
 PEOPLE = table().set_column(2, "town", [[TOWNS[number % 3] for number in range(400)]])
 KEYS = PEOPLE["person"].to_pylist()
 
@@ -37,7 +37,7 @@ def hiding_service(tmp_path: Path) -> Iterator[RunningService]:
 def test_owner_opens_the_selection_and_requests_are_released_or_withheld(hiding_service: RunningService) -> None:
     state = hiding_service.get(DESK).json()
     assert (state["kind"], state["open"], state["selections"]) == ("hiding", False, [])
-    assert hiding_service.post(f"{DESK}/requests", {"keys": KEYS[:2]}).json()["error"]["code"] == "infeasible"
+    assert hiding_service.post(f"{DESK}/requests", {"keys": KEYS[:2]}).json()["code"] == "infeasible"
     opened = hiding_service.post(SELECTIONS, {}).json()
     assert opened["epoch"] == 1
     assert hiding_service.get(SELECTIONS, "analyst").json() == {"selections": [opened]}
@@ -50,7 +50,7 @@ def test_owner_opens_the_selection_and_requests_are_released_or_withheld(hiding_
     assert state["withheld"] == len(KEYS) - sum(state["out_in_all"].values())
     records = hiding_service.get(f"{DESK}/released?limit=1000", "analyst").json()["records"]
     assert len(records) == sum(state["out_in_all"].values())
-    assert hiding_service.post(f"{DESK}/withdrawals", {"key": KEYS[0]}).json()["error"]["code"] == "not-waiting"
+    assert hiding_service.post(f"{DESK}/withdrawals", {"key": KEYS[0]}).json()["code"] == "not-waiting"
 
 
 def test_respondent_requests_their_own_record_only(hiding_service: RunningService) -> None:
@@ -58,7 +58,7 @@ def test_respondent_requests_their_own_record_only(hiding_service: RunningServic
     own = hiding_service.post(f"{DESK}/requests", {"keys": [f"{SECRET}0007"]}, "respondent").json()["outcomes"][0]
     assert own["outcome"] in ("released", "withheld")
     assert hiding_service.post(f"{DESK}/requests", {"keys": [f"{SECRET}0008"]}, "respondent").status_code == 403
-    described = hiding_service.get("/record", "respondent").json()["desks"][0]
+    described = hiding_service.get("/v1/record", "respondent").json()["desks"][0]
     assert (described["desk"], described["kind"]) == ("hq", "hiding")
 
 
@@ -75,7 +75,7 @@ def test_short_cells_and_sensitive_groups_are_in_no_response_and_no_log(
     with run_service(str(tmp_path / "a.ledger"), policies=(hiding_policy(mix=mix),), data=PEOPLE) as running:
         refused = running.post(SELECTIONS, {})
         assert refused.status_code >= 400
-        body = refused.json()["error"]
+        body = refused.json()
         assert (body["code"], body["facts"]) == ("infeasible", {})
         assert not any(town in json.dumps(body) for town in running.get(DESK).json()["groups"])
     with run_service(str(tmp_path / "b.ledger"), policies=(hiding_policy(among=3),), data=PEOPLE) as running:
@@ -91,6 +91,6 @@ def test_short_cells_and_sensitive_groups_are_in_no_response_and_no_log(
 def test_answers_that_combine_the_columns_are_refused(hiding_service: RunningService) -> None:
     query = {"sql": "SELECT town, AVG(age) FROM people GROUP BY town", "epsilon": 1}
     for path in ("previews", "answers", "quotes"):
-        refused = hiding_service.post(f"/data/people/{path}", query)
-        assert refused.json()["error"]["code"] == "unsupported"
-        assert "hiding promise" in refused.json()["error"]["what"]
+        refused = hiding_service.post(f"/v1/data/people/{path}", query)
+        assert refused.json()["code"] == "unsupported"
+        assert "hiding promise" in refused.json()["detail"]

@@ -17,11 +17,11 @@ from tidegate.service.routes.home import people, spending_chart
 
 def ask(service: RunningService, epsilon: str, role: str = "owner", name: str = "people") -> None:
     body = {"sql": f"SELECT COUNT(*) FROM {name} WHERE age > 30", "epsilon": epsilon, "anyway": True}
-    assert service.post(f"/data/{name}/answers", body, role).status_code == 200
+    assert service.post(f"/v1/data/{name}/answers", body, role).status_code == 200
 
 
 def home_of(service: RunningService, name: str = "people", role: str = "owner") -> Any:
-    content = service.get("/home", role).json()
+    content = service.get("/v1/home", role).json()
     return next(part for part in content["datasets"] if part["name"] == name)
 
 
@@ -38,8 +38,8 @@ def test_spending_is_added_up_by_user_and_grows_with_new_charges(fresh_service: 
     assert [(line["user"], line["week"]) for line in home_of(fresh_service)["users"]] == [("ana", "1"), ("olga", "0.5")]
     listed = fresh_service.get(
         home_of(fresh_service)["users"][0]["url"]
-        .replace("/console", "/ledger/entries", 1)
-        .replace("/ledger/entries/ledger", "/ledger/entries")
+        .replace("/console", "/v1/ledger/entries", 1)
+        .replace("/v1/ledger/entries/ledger", "/v1/ledger/entries")
     )
     assert len(listed.json()["entries"]) == 2, "the link shows what was added up"
 
@@ -72,14 +72,14 @@ def test_many_users_and_years_fit_into_one_chart() -> None:
 
 
 def test_warnings_name_what_to_do(fresh_service: RunningService) -> None:
-    assert fresh_service.get("/home").json()["warnings"] == [], "there is nothing to lose yet"
+    assert fresh_service.get("/v1/home").json()["warnings"] == [], "there is nothing to lose yet"
     ask(fresh_service, "0.5")
-    content = fresh_service.get("/home").json()
+    content = fresh_service.get("/v1/home").json()
     assert [warning["what"] for warning in content["warnings"]] == [
         "The ledger was never verified.",
         "The ledger was never backed up.",
     ]
-    fresh_service.get("/ledger/verification")
+    fresh_service.get("/v1/ledger/verification")
     path = fresh_service.datasets.ledger.store.path
     assert path is not None
     record = path.with_name(f"{path.name}.upkeep")
@@ -87,14 +87,14 @@ def test_warnings_name_what_to_do(fresh_service: RunningService) -> None:
     assert content["verification"]["holds"] is True
     old = (datetime.now(UTC) - timedelta(days=9)).isoformat()
     record.write_text(json.dumps({"verification": {"at": old, "holds": True}, "backup": {"at": old}}))
-    whats = [warning["what"] for warning in fresh_service.get("/home").json()["warnings"]]
+    whats = [warning["what"] for warning in fresh_service.get("/v1/home").json()["warnings"]]
     assert whats == ["The ledger was last verified 9 days ago.", "The ledger was last backed up 9 days ago."]
     now = datetime.now(UTC).isoformat()
     record.write_text(json.dumps({"verification": {"at": now, "holds": False}, "backup": {"at": now}}))
-    whats = [warning["what"] for warning in fresh_service.get("/home").json()["warnings"]]
+    whats = [warning["what"] for warning in fresh_service.get("/v1/home").json()["warnings"]]
     assert whats == ["The last verification of the ledger failed."]
     record.write_text("not JSON")
-    assert fresh_service.get("/home").status_code == 200
+    assert fresh_service.get("/v1/home").status_code == 200
 
 
 def test_almost_spent_budget_is_a_warning(fresh_service: RunningService) -> None:
@@ -106,21 +106,21 @@ def test_almost_spent_budget_is_a_warning(fresh_service: RunningService) -> None
 
 def test_waiting_records_and_reports_are_counted(fresh_service: RunningService) -> None:
     keys = [f"{SECRET}{n:04d}" for n in range(40)]
-    fresh_service.post("/data/people/desks/hq/requests", {"keys": keys})
+    fresh_service.post("/v1/data/people/desks/hq/requests", {"keys": keys})
     content = home_of(fresh_service)
-    waiting = fresh_service.get("/data/people/desks/hq").json()
+    waiting = fresh_service.get("/v1/data/people/desks/hq").json()
     assert content["waiting"]["count"] == waiting.get("waiting", content["waiting"]["count"])
     assert content["reports"][0]["collection"] == "shoppers"
     assert content["jobs"] == []
-    fresh_service.post("/data/people/syntheses", {"epsilon": 1})
+    fresh_service.post("/v1/data/people/syntheses", {"epsilon": 1})
     assert [job["state"] for job in home_of(fresh_service)["jobs"]] == ["waiting"]
 
 
 def test_home_is_for_owners_and_shows_their_data_sets_only(fresh_service: RunningService) -> None:
-    assert fresh_service.get("/home", ANALYST).status_code == 403
-    token = fresh_service.post("/tokens", {"role": "owner", "name": "otto", "dataset": "others"}).json()["token"]
+    assert fresh_service.get("/v1/home", ANALYST).status_code == 403
+    token = fresh_service.post("/v1/tokens", {"role": "owner", "name": "otto", "dataset": "others"}).json()["token"]
     fresh_service.tokens["otto"] = token
-    content = fresh_service.get("/home", "otto").json()
+    content = fresh_service.get("/v1/home", "otto").json()
     assert [part["name"] for part in content["datasets"]] == ["others"]
     assert content["warnings"] == [], "the ledger belongs to all"
 

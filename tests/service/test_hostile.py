@@ -25,13 +25,14 @@ TYPED = "TYPED-9c44"  # sent by mistake: it must not be returned or stored
 
 
 def in_shape(response: Any, status: int, code: str) -> None:
-    assert (response.status_code, response.json()["error"]["code"]) == (status, code), response.text
+    assert (response.status_code, response.json()["code"]) == (status, code), response.text
+    assert response.headers["content-type"] == "application/problem+json"
     assert TYPED not in response.text
     assert SECRET not in response.text
 
 
 def raw(
-    service: RunningService, body: bytes, path: str = "/data/people/answers", kind: str = "application/json"
+    service: RunningService, body: bytes, path: str = "/v1/data/people/answers", kind: str = "application/json"
 ) -> Any:
     return service.post(path, content=body, headers={"Content-Type": kind})
 
@@ -39,7 +40,7 @@ def raw(
 def test_too_large_body_is_refused_before_it_is_read(shared_service: RunningService) -> None:
     in_shape(raw(shared_service, b"[" + b" " * 70_000 + b"]"), 413, "too-large")
     announced = {"Content-Length": str(10**12)}
-    in_shape(shared_service.post("/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
+    in_shape(shared_service.post("/v1/data/people/answers", content=b"{}", headers=announced), 413, "too-large")
 
 
 def test_too_large_body_without_a_length_is_refused(shared_service: RunningService) -> None:
@@ -47,7 +48,7 @@ def test_too_large_body_without_a_length_is_refused(shared_service: RunningServi
         for _ in range(100):
             yield b" " * 10_000
 
-    in_shape(shared_service.post("/data/people/answers", content=parts()), 413, "too-large")
+    in_shape(shared_service.post("/v1/data/people/answers", content=parts()), 413, "too-large")
 
 
 @pytest.mark.parametrize("opens", ["[", '{"a":', '[{"a":'])
@@ -55,7 +56,7 @@ def test_deep_json_is_refused(shared_service: RunningService, opens: str) -> Non
     for item in (33, 5_000):
         in_shape(raw(shared_service, (opens * item).encode()), 422, "unsupported")
     deep = (opens * 20_000).encode()
-    in_shape(raw(shared_service, deep, "/data/people/collections/shoppers/reports"), 422, "unsupported")
+    in_shape(raw(shared_service, deep, "/v1/data/people/collections/shoppers/reports"), 422, "unsupported")
 
 
 def test_brackets_in_text_are_not_depth() -> None:
@@ -137,11 +138,11 @@ def reference_depth(body: bytes) -> int:
 
 def test_anonymous_body_does_not_block_the_service(shared_service: RunningService) -> None:
     began = time.process_time()
-    for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
+    for path in ("/health", "/nowhere", "/v1/sign-in", "/v1/data/people/collections/shoppers/reports"):
         raw(shared_service, ATTACK, path)
     usual = time.process_time() - began
     began = time.process_time()
-    for path in ("/health", "/nowhere", "/sign-in", "/data/people/collections/shoppers/reports"):
+    for path in ("/health", "/nowhere", "/v1/sign-in", "/v1/data/people/collections/shoppers/reports"):
         raw(shared_service, b'"' + b"a" * len(ATTACK) + b'"', path)
     assert usual < 20 * max(time.process_time() - began, 0.02), "a body of brackets costs what a body of letters costs"
 
@@ -174,24 +175,24 @@ def test_malformed_input_is_refused_without_being_quoted(shared_service: Running
     result = raw(shared_service, body)
     assert result.status_code == 422, result.text
     assert TYPED not in result.text
-    assert result.json()["error"]["do"]
+    assert result.json()["do"]
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/data/../../etc/passwd",
-        "/data/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
-        "/data/people/../others",
+        "/v1/data/../../etc/passwd",
+        "/v1/data/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
+        "/v1/data/people/../others",
         "//data/people",
-        "/data//people",
-        "/data/people/",
-        "/data/people%00",
-        "/data/people%0d%0aSet-Cookie:%20x=1",
-        "/data/%F0%9F%92%A9",
-        "/data/people/collections/..%2f..%2fsecret",
-        "/data/people/desks/hq%2f..%2fhq/released",
-        "/tokens/..%2f..%2f",
+        "/v1/data//people",
+        "/v1/data/people/",
+        "/v1/data/people%00",
+        "/v1/data/people%0d%0aSet-Cookie:%20x=1",
+        "/v1/data/%F0%9F%92%A9",
+        "/v1/data/people/collections/..%2f..%2fsecret",
+        "/v1/data/people/desks/hq%2f..%2fhq/released",
+        "/v1/tokens/..%2f..%2f",
         "/static/../../etc/passwd",
     ],
 )
@@ -204,7 +205,7 @@ def test_path_traversal_is_refused(shared_service: RunningService, path: str) ->
 
 def test_unsupported_methods_return_an_error_in_the_usual_shape(shared_service: RunningService) -> None:
     for method in ("PUT", "PATCH", "TRACE", "HEAD", "OPTIONS", "BREW"):
-        response = shared_service.call(method, "/data/people", "owner")
+        response = shared_service.call(method, "/v1/data/people", "owner")
         assert response.status_code == 405
         assert response.headers["allow"] == "GET"
 
@@ -221,7 +222,7 @@ def test_every_response_has_the_security_headers(shared_service: RunningService)
         shared_service.get("/health"),
         shared_service.get("/nowhere"),
         raw(shared_service, b"{"),
-        shared_service.get("/me", "public"),
+        shared_service.get("/v1/me", "public"),
     ):
         assert item.headers["content-security-policy"] == CONTENT
         assert item.headers["x-content-type-options"] == "nosniff"
@@ -235,14 +236,14 @@ def test_every_response_has_the_security_headers(shared_service: RunningService)
 
 def test_stored_script_is_returned_as_json_only(fresh_service: RunningService) -> None:
     name = "<script>alert(1)</script>"
-    assert fresh_service.post("/tokens", {"role": "analyst", "name": name}).status_code == 201
-    listed = fresh_service.get("/tokens")
+    assert fresh_service.post("/v1/tokens", {"role": "analyst", "name": name}).status_code == 201
+    listed = fresh_service.get("/v1/tokens")
     assert listed.headers["content-type"] == "application/json"
     assert name in [token["name"] for token in listed.json()["tokens"]]
 
 
 def test_replayed_reports_count_once(fresh_service: RunningService) -> None:
-    path = "/data/people/collections/shoppers"
+    path = "/v1/data/people/collections/shoppers"
     survey = fresh_service.datasets["people"].survey("shoppers")
     report = survey.client().randomize({"age": 30, "town": "Aby"})
     first = fresh_service.post(f"{path}/reports", {"reports": [report]}, "public").json()
@@ -271,7 +272,7 @@ def test_endless_body_is_refused(tmp_path: Path) -> None:
         scope = {
             "type": "http",
             "method": "POST",
-            "path": "/sign-in",
+            "path": "/v1/sign-in",
             "headers": [],
             "query_string": b"",
             "client": None,
@@ -286,7 +287,7 @@ def test_endless_body_is_refused(tmp_path: Path) -> None:
 
 def hostile_run(service: RunningService) -> list[str]:
     """Make everything go wrong at once, with markers as private values; return every text of the responses."""
-    base, marked = "/data/people", f"{SECRET}0007"
+    base, marked = "/v1/data/people", f"{SECRET}0007"
     texts = []
     for body in (TYPED, [TYPED], {"sql": TYPED, "epsilon": 1}, {"sql": f"SELECT {TYPED} FROM people", TYPED: 1}):
         texts.append(service.post(f"{base}/answers", body).text)
@@ -295,9 +296,9 @@ def hostile_run(service: RunningService) -> list[str]:
     texts.append(service.post(f"{base}/desks/hq/withdrawals", {"key": f"{SECRET}0011"}).text)
     texts.append(service.post(f"{base}/collections/shoppers/reports", {"reports": [{"id": TYPED}]}, "public").text)
     texts.append(service.get(f"{base}/{TYPED}").text)
-    texts.append(service.get(f"/data/{TYPED}", "analyst").text)
-    texts.append(service.client.get("/me", headers={"Authorization": f"Bearer {TYPED}"}).text)
-    texts.append(service.client.get("/me", headers={"Cookie": f"tidegate={TYPED}"}).text)
+    texts.append(service.get(f"/v1/data/{TYPED}", "analyst").text)
+    texts.append(service.client.get("/v1/me", headers={"Authorization": f"Bearer {TYPED}"}).text)
+    texts.append(service.client.get("/v1/me", headers={"Cookie": f"tidegate={TYPED}"}).text)
     return texts
 
 
@@ -312,12 +313,12 @@ def test_logs_and_errors_contain_no_private_value(
             texts = hostile_run(service)
             monkeypatch.setattr(ServedDataset, "desk", broken)
             for role in ("owner", "respondent"):
-                response = service.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
+                response = service.post("/v1/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, role)
                 in_shape(response, 500, "defect")
                 texts.append(response.text)
             monkeypatch.setattr(ServedDataset, "desk", unreadable)
             in_shape(
-                service.post("/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
+                service.post("/v1/data/people/desks/hq/status", {"key": f"{SECRET}0007"}, "respondent"),
                 503,
                 "source-unreadable",
             )
@@ -366,13 +367,13 @@ def test_only_an_owner_sees_the_location_of_a_missing_source(
 ) -> None:
     monkeypatch.setattr(ServedDataset, "desk", unreadable)
     body = {"key": f"{SECRET}0007"}
-    assert "/private/" in shared_service.post("/data/people/desks/hq/status", body, "owner").text
-    assert "/private/" not in shared_service.post("/data/people/desks/hq/status", body, "respondent").text
+    assert "/private/" in shared_service.post("/v1/data/people/desks/hq/status", body, "owner").text
+    assert "/private/" not in shared_service.post("/v1/data/people/desks/hq/status", body, "respondent").text
 
 
 def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared_service: RunningService) -> None:
     response = shared_service.client.post(
-        "/data/people/desks/hq/status",
+        "/v1/data/people/desks/hq/status",
         content=b'{"key": "\\ud800"}',
         headers={**shared_service.as_role("owner"), "Content-Type": "application/json"},
     )

@@ -62,7 +62,7 @@ def test_quiet_stream_shows_signs_of_life_and_ends_by_itself(brief_service: Runn
 
 def test_stream_works_with_the_cookie_of_the_console(brief_service: RunningService) -> None:
     job = brief_service.post(JOBS, ASKED).json()["id"]
-    brief_service.client.post("/sign-in", json={"token": brief_service.tokens["owner"]})
+    brief_service.client.post("/v1/sign-in", json={"token": brief_service.tokens["owner"]})
     assert cookie_name(secure=False) in brief_service.client.cookies
     assert len(events_in(brief_service.client.get(f"{JOBS}/{job}/events").text)) == 1
     brief_service.client.cookies.clear()
@@ -83,7 +83,7 @@ def test_streams_hold_no_threads_and_their_number_is_limited(brief_service: Runn
             streams += [asyncio.create_task(client.get(path, headers=analyst)) for _ in range(6)]
             await asyncio.sleep(0.4)
             begun = time.monotonic()
-            (await client.get("/data/people", headers=owner)).raise_for_status()
+            (await client.get("/v1/data/people", headers=owner)).raise_for_status()
             taken = time.monotonic() - begun
             cancel = await client.post(f"{JOBS}/{job}/cancellation", headers=owner)
             assert cancel.json()["state"] == "cancelled"

@@ -19,7 +19,7 @@ from support.service import RunningService, quiet_settings, run_service
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
 from tidegate.service.jobs import job_options, job_to_dict
 
-JOBS = "/data/people/syntheses"
+JOBS = "/v1/data/people/syntheses"
 WORKING = quiet_settings(run_jobs=True, job_beat=0.05, job_patience=0.3)
 ASKED = {"epsilon": 1, "tables": 2, "rows": 50}
 PATIENCE = 60.0
@@ -60,8 +60,8 @@ def test_tables_that_no_model_can_draw_are_refused_and_never_learned_again(
     assert "split" not in listed["wanted"]
     refused = fresh_service.get(f"{JOBS}/{listed['id']}/tables")
     assert refused.status_code == 422
-    assert "Unknown model" in refused.json()["error"]["what"]
-    assert fresh_service.get("/data/people").json()["account"]["spent"] == "0"
+    assert "Unknown model" in refused.json()["detail"]
+    assert fresh_service.get("/v1/data/people").json()["account"]["spent"] == "0"
 
 
 def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         assert service.post(JOBS, {**ASKED, "tables": 1}, headers=key).status_code == 409
         result = wait_for_end(service, job)
         assert (result["state"], result["problem"], result["progress"]["stage"]) == (DONE, None, "done")
-        assert service.get("/data/people").json()["account"]["spent"] == before["cost"] == "2"
+        assert service.get("/v1/data/people").json()["account"]["spent"] == before["cost"] == "2"
         parquet = service.get(f"{JOBS}/{job}/tables/1", "analyst")
         table = pq.read_table(io.BytesIO(parquet.content))
         assert (table.num_rows, table.column_names) == (50, before["columns"])
@@ -86,11 +86,11 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         assert service.get(f"{JOBS}/{job}/tables/3", "analyst").status_code == 404
         assert service.get(f"{JOBS}/{job}/quality", "analyst").status_code == 403
         assert service.get(f"{JOBS}/{job}/quality").json()
-        assert service.get("/data/people").json()["account"]["spent"] == "2", "looking costs nothing"
+        assert service.get("/v1/data/people").json()["account"]["spent"] == "2", "looking costs nothing"
         again = wait_for_end(service, service.post(JOBS, ASKED).json()["id"])
         assert (again["entry"], again["id"] > job) == (result["entry"], True)
         listed = service.get(f"{JOBS}?limit=1").json()
-        assert (listed["syntheses"][0]["id"], listed["next"]) == (job, job)
+        assert (listed["syntheses"][0]["id"], bool(listed["next"])) == (job, True)
 
 
 def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_p
         content = wait_for_end(service, service.post(JOBS, {"epsilon": 5000}).json()["id"])
         assert (content["state"], content["problem"]["code"]) == (FAILED, "budget-exceeded")
         assert service.get(f"{JOBS}/{content['id']}/tables/1").status_code == 404
-        assert service.get("/data/people").json()["account"]["spent"] == "0"
+        assert service.get("/v1/data/people").json()["account"]["spent"] == "0"
 
 
 def test_download_never_charges(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_download_never_charges(tmp_path: Path) -> None:
         jobs.tell(mine, state=DONE)
         for part in ("tables/1", "quality"):
             assert service.get(f"{JOBS}/{job['id']}/{part}").status_code == 404
-        assert service.get("/data/people").json()["account"]["spent"] == "0"
+        assert service.get("/v1/data/people").json()["account"]["spent"] == "0"
 
 
 def test_running_job_waits_for_the_next_process_when_the_service_stops(tmp_path: Path) -> None:
@@ -146,12 +146,12 @@ def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: in
         with run_service(address, settings=WORKING) as later:
             result = wait_for_end(later, job)
             assert result["state"] == DONE
-            assert later.get("/data/people").json()["account"]["spent"] == "2"
+            assert later.get("/v1/data/people").json()["account"]["spent"] == "2"
             (stored,) = [json.loads(text) for text in later.datasets.ledger.payloads().values()]
             first = stored["tables"][0]
             begun = [{k: v for k, v in line.items() if k != "table"} for line in written if line.get("table") == 0]
             assert first[: len(begun)] == begun, "what was learned before the kill is what was used"
-            assert later.get("/ledger/verification").json()["holds"]
+            assert later.get("/v1/ledger/verification").json()["holds"]
             assert pq.read_table(io.BytesIO(later.get(f"{JOBS}/{job}/tables/1").content)).num_rows == 50
             described = later.get(f"{JOBS}/{job}/tables").json()
             assert (described["charged"], described["cost"]) == ("2", "0"), "the job paid, and reading it is free"

@@ -12,13 +12,13 @@ from tidegate.ledger import verify_export
 def ask(service: RunningService, *prices: str, data: str = "people") -> None:
     for price in prices:
         body = {"questions": [{"ask": "count"}], "epsilon": price, "anyway": True}
-        assert service.post(f"/data/{data}/answers", body).status_code == 200
+        assert service.post(f"/v1/data/{data}/answers", body).status_code == 200
 
 
 def test_totals_match_the_entries_exactly(fresh_service: RunningService) -> None:
     ask(fresh_service, "0.1", "0.2")
     (content,) = [
-        account for account in fresh_service.get("/ledger").json()["accounts"] if account["account"] == "people"
+        account for account in fresh_service.get("/v1/ledger").json()["accounts"] if account["account"] == "people"
     ]
     assert (content["spent"], content["left"], content["ceiling"]) == ("0.3", "999.7", "1000")
 
@@ -26,29 +26,29 @@ def test_totals_match_the_entries_exactly(fresh_service: RunningService) -> None
 def test_entries_are_paged_and_described_independently_of_the_page(fresh_service: RunningService) -> None:
     ask(fresh_service, "0.1", "0.2", "0.3")
     ask(fresh_service, "0.1", data="others")
-    whole = fresh_service.get("/ledger/entries").json()
+    whole = fresh_service.get("/v1/ledger/entries").json()
     assert whole["next"] is None
-    pages, after = [], 0
-    while after is not None:
-        page = fresh_service.get(f"/ledger/entries?limit=1&after={after}").json()
-        pages, after = pages + page["entries"], page["next"]
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = fresh_service.get(f"/v1/ledger/entries?limit=1&cursor={cursor}").json()
+        pages, cursor = pages + page["entries"], page["next"]
     assert pages == whole["entries"]
     assert [item["number"] for item in pages] == list(range(1, len(pages) + 1))
     charged = [item["says"] for item in pages if item["kind"] == "charge" and item["account"] == "people"]
     assert charged[1] == "olga queried the number of rows: 0.2 charged, 0.3 of 1,000 spent."
-    newest = fresh_service.get("/ledger/entries?newest=true&limit=2").json()["entries"]
+    newest = fresh_service.get("/v1/ledger/entries?newest=true&limit=2").json()["entries"]
     assert [item["number"] for item in newest] == [len(pages), len(pages) - 1]
-    only = fresh_service.get("/ledger/entries?dataset=others").json()["entries"]
+    only = fresh_service.get("/v1/ledger/entries?dataset=others").json()["entries"]
     assert {item["account"] for item in only} == {"others"}
 
 
 def test_ledger_verifies_and_contains_a_noted_head(fresh_service: RunningService) -> None:
     ask(fresh_service, "0.1")
-    head = fresh_service.get("/ledger").json()["head"]
+    head = fresh_service.get("/v1/ledger").json()["head"]
     ask(fresh_service, "0.2")
-    content = fresh_service.get(f"/ledger/verification?head={head}").json()
+    content = fresh_service.get(f"/v1/ledger/verification?head={head}").json()
     assert (content["holds"], content["spent"]["people"], content["problems"]) == (True, "0.3", [])
-    strange = fresh_service.get(f"/ledger/verification?head={'0' * 63}1").json()
+    strange = fresh_service.get(f"/v1/ledger/verification?head={'0' * 63}1").json()
     assert not strange["holds"]
 
 
@@ -57,13 +57,13 @@ def test_export_of_one_data_set_verifies_and_changes_are_detected(
 ) -> None:
     for number in range(2):
         assert fresh_service.post(
-            "/data/others/answers",
+            "/v1/data/others/answers",
             {"sql": "SELECT town, COUNT(*) FROM others GROUP BY town", "epsilon": 0.01 + number / 100, "anyway": True},
         )
     fresh_service.tokens["olaf"] = fresh_service.post(
-        "/tokens", {"role": "owner", "name": "olaf", "dataset": "others"}
+        "/v1/tokens", {"role": "owner", "name": "olaf", "dataset": "others"}
     ).json()["token"]
-    content = fresh_service.get("/ledger/export", "olaf").content
+    content = fresh_service.get("/v1/ledger/export", "olaf").content
     file = tmp_path / "others.jsonl"
     file.write_bytes(content)
     verdict = verify_export(file)
@@ -81,22 +81,22 @@ def test_export_of_one_data_set_verifies_and_changes_are_detected(
 
 def test_export_verifies_elsewhere(fresh_service: RunningService, tmp_path: Path) -> None:
     ask(fresh_service, "0.1")
-    fresh_service.get("/data/people/collections/shoppers")
+    fresh_service.get("/v1/data/people/collections/shoppers")
     file = tmp_path / "ledger.jsonl"
-    file.write_bytes(fresh_service.get("/ledger/export").content)
+    file.write_bytes(fresh_service.get("/v1/ledger/export").content)
     verdict = verify_export(file)
     assert verdict.problems == []
-    assert verdict.head == fresh_service.get("/ledger").json()["head"]
+    assert verdict.head == fresh_service.get("/v1/ledger").json()["head"]
 
 
 def test_unusual_user_names_have_separate_histories(fresh_service: RunningService) -> None:
     strange = ['ana"', '","who":"ana', "%", "an_", "<script>alert(1)</script>"]
     for number, name in enumerate(strange, start=1):
-        content = fresh_service.post("/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
+        content = fresh_service.post("/v1/tokens", {"role": "analyst", "name": name, "dataset": "people"}).json()
         fresh_service.tokens[name] = content["token"]
         body = {"questions": [{"ask": "count"}], "epsilon": f"0.0{number}", "anyway": True}
-        assert fresh_service.post("/data/people/answers", body, name).status_code == 200
+        assert fresh_service.post("/v1/data/people/answers", body, name).status_code == 200
     for number, name in enumerate(strange, start=1):
-        mine = fresh_service.get("/data/people/history", name).json()["questions"]
+        mine = fresh_service.get("/v1/data/people/history", name).json()["questions"]
         assert [item["cost"] for item in mine] == [f"0.0{number}"]
-    assert fresh_service.get("/data/people/history", "analyst").json()["questions"] == []
+    assert fresh_service.get("/v1/data/people/history", "analyst").json()["questions"] == []

@@ -36,7 +36,7 @@ sex = { kind = "category", values = ["f", "m"] }
 [promise.loss]
 epsilon = 100
 """
-JOBS, ASKED, COST = "/data/people/syntheses", {"epsilon": 2, "tables": 2, "rows": 40}, "4"
+JOBS, ASKED, COST = "/v1/data/people/syntheses", {"epsilon": 2, "tables": 2, "rows": 40}, "4"
 PATIENCE = 120.0
 TABLES = [f"table {number} of 2, {stage}" for number in (1, 2) for stage in ("margins", "pairs")]
 SCRIPT = Path(__file__).with_name("machine.py")
@@ -103,10 +103,10 @@ def check_result(machine: Machine, job: str, written: list[dict[str, Any]], ledg
     """Check that a job is done with one charge, and that its tables contain what was written before the last kill."""
     result = wait_for_end(machine, job)
     assert (result["state"], result["resumed"], result["problem"]) == ("done", True, None)
-    account = machine.call("GET", "/data/people").json()["account"]
+    account = machine.call("GET", "/v1/data/people").json()["account"]
     assert account["spent"] == COST
-    assert machine.call("GET", "/ledger/verification").json()["problems"] == []
-    kinds = [entry["kind"] for entry in machine.call("GET", "/ledger/entries").json()["entries"]]
+    assert machine.call("GET", "/v1/ledger/verification").json()["problems"] == []
+    kinds = [entry["kind"] for entry in machine.call("GET", "/v1/ledger/entries").json()["entries"]]
     assert (kinds.count("charge"), kinds.count("result"), kinds.count("failure")) == (1, 1, 0)
     with closing(Ledger(ledger, read_only=True)) as stored:
         ((_, content),) = stored.answered("people")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.service import SECRET, RunningService, policy, run_service
+from support.declared import mismatch
+from support.service import PROBLEM, SECRET, RunningService, policy, run_service
 
 from tidegate.policy import Hiding
 from tidegate.service.access.guard import GuardedRoute
@@ -74,7 +75,7 @@ def body(rule: Rule) -> Any:
         return BODIES["syntheses"]
     if rule.path.endswith("polls/drafts"):
         return POLL
-    if rule.path == "/data/{name}/audits":
+    if rule.path.endswith("/data/{name}/audits"):
         return {"seconds": 1}
     return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
 
@@ -88,13 +89,13 @@ def call(service: RunningService, rule: Rule, role: str, **other: str) -> Any:
 def test_address_is_open_only_to_the_roles_in_the_table(shared_service: RunningService, rule: Rule, role: str) -> None:
     result = call(shared_service, rule, role)
     if role in rule.roles:
-        wrong_sign_in = rule.path == "/sign-in"  # it is open to all, and the token in its body is fake
+        wrong_sign_in = rule.path == "/v1/sign-in"  # it is open to all, and the token in its body is fake
         assert (result.status_code == 401) == wrong_sign_in, result.text
         assert result.status_code not in (403, 405), result.text
         assert result.status_code < 500
     else:
         assert result.status_code == (401 if role == PUBLIC else 403), result.text
-        assert set(result.json()["error"]) == {"code", "what", "do", "facts"}
+        assert set(result.json()) == PROBLEM
 
 
 @pytest.mark.parametrize("role", [ANALYST, RESPONDENT])
@@ -133,9 +134,9 @@ def test_documentation_shows_the_table_of_permissions() -> None:
     assert as_text() in DOCS.read_text("utf-8")
 
 
-SELECTIONS = "/data/{name}/selections"  # of data sets with a hiding promise, which the shared service does not have
+SELECTIONS = "/v1/data/{name}/selections"  # of data sets with a hiding promise, which the shared service does not have
 OF_POLLS = tuple(
-    f"/data/{{name}}/collections/{{collection}}/{word}" for word in ("invitations", "tokens")
+    f"/v1/data/{{name}}/collections/{{collection}}/{word}" for word in ("invitations", "tokens")
 )  # test_invitation_routes.py
 
 
@@ -144,9 +145,9 @@ OF_POLLS = tuple(
     "key", [key for key in EXAMPLES if key[1] not in (SELECTIONS, *OF_POLLS)], ids=lambda key: " ".join(key)
 )
 def test_example_has_the_fields_of_a_real_response(shared_service: RunningService, key: tuple[str, str]) -> None:
-    body_values = {"job": shared_service.post("/data/people/syntheses", {"epsilon": 1}).json()["id"]}
-    shared_service.post("/data/people/answers", BODIES["answers"])
-    shared_service.post("/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
+    body_values = {"job": shared_service.post("/v1/data/people/syntheses", {"epsilon": 1}).json()["id"]}
+    shared_service.post("/v1/data/people/answers", BODIES["answers"])
+    shared_service.post("/v1/data/people/desks/hq/requests", BODIES["requests"])  # whichever tests ran here before
     content = call(shared_service, TABLE[key], OWNER, **body_values).json()
     assert set(EXAMPLES[key]) == set(content)
     for name, part in EXAMPLES[key].items():
@@ -157,6 +158,26 @@ def test_example_has_the_fields_of_a_real_response(shared_service: RunningServic
         "example" in response.get("content", {}).get("application/json", {})
         for response in described["responses"].values()
     )
+
+
+def test_every_response_has_a_model_and_every_example_has_its_form(shared_service: RunningService) -> None:
+    routes = {route.rule.key: route for route in guarded_routes(shared_service.app) if route.rule.tag != "pages"}
+    described = shared_service.client.get("/openapi.json").json()["paths"]
+    for (method, path), route in routes.items():
+        sent = next(kinds for status, kinds in described[path][method.lower()]["responses"].items() if status[0] == "2")
+        for kind, content in sent["content"].items():
+            if kind == "application/json":
+                assert {"$ref", "anyOf"} & set(content["schema"]) or path.endswith("/risk/code"), (method, path)
+        if (method, path) in EXAMPLES:
+            assert mismatch(route, json.dumps(EXAMPLES[method, path]).encode()) == ""
+
+
+def test_response_of_another_form_is_noticed(shared_service: RunningService) -> None:
+    route = next(route for route in guarded_routes(shared_service.app) if route.rule.path == "/v1/me")
+    me = shared_service.get("/v1/me").json()
+    assert mismatch(route, json.dumps(me).encode()) == ""
+    for wrong in ({**me, "more": 1}, {**me, "name": 3}, {name: value for name, value in me.items() if name != "role"}):
+        assert "/v1/me" in mismatch(route, json.dumps(wrong).encode())
 
 
 def test_examples_of_selections_have_the_fields_of_real_responses(tmp_path: Path) -> None:
@@ -172,7 +193,7 @@ def test_examples_of_selections_have_the_fields_of_real_responses(tmp_path: Path
 
 
 def test_respondent_can_access_only_their_own_record(fresh_service: RunningService) -> None:
-    base = "/data/people/desks/hq"
+    base = "/v1/data/people/desks/hq"
     for path, body in (("requests", {"keys": [f"{SECRET}0008"]}), ("status", {"key": f"{SECRET}0008"})):
         assert fresh_service.post(f"{base}/{path}", body, RESPONDENT).status_code == 403
     two = {"keys": [f"{SECRET}0007", f"{SECRET}0008"]}
@@ -182,24 +203,24 @@ def test_respondent_can_access_only_their_own_record(fresh_service: RunningServi
 
 
 def test_owner_of_one_data_set_has_no_access_to_others(fresh_service: RunningService) -> None:
-    token = fresh_service.post("/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
+    token = fresh_service.post("/v1/tokens", {"role": OWNER, "name": "otto", "dataset": "others"}).json()["token"]
     fresh_service.tokens["otto"] = token
-    fresh_service.post("/data/people/answers", BODIES["answers"])
-    assert [dataset["name"] for dataset in fresh_service.get("/data", "otto").json()["datasets"]] == ["others"]
-    assert fresh_service.get("/data/people", "otto").status_code == 403
-    assert {dataset["account"] for dataset in fresh_service.get("/ledger/entries", "otto").json()["entries"]} == {
+    fresh_service.post("/v1/data/people/answers", BODIES["answers"])
+    assert [dataset["name"] for dataset in fresh_service.get("/v1/data", "otto").json()["datasets"]] == ["others"]
+    assert fresh_service.get("/v1/data/people", "otto").status_code == 403
+    assert {dataset["account"] for dataset in fresh_service.get("/v1/ledger/entries", "otto").json()["entries"]} == {
         "others"
     }
-    assert fresh_service.get("/ledger/entries?dataset=people", "otto").status_code == 403
-    exported = fresh_service.get("/ledger/export", "otto")
+    assert fresh_service.get("/v1/ledger/entries?dataset=people", "otto").status_code == 403
+    exported = fresh_service.get("/v1/ledger/export", "otto")
     assert exported.status_code == 200
     lines = [json.loads(line) for line in exported.text.splitlines()]
     assert lines[0] == {"tidegate-ledger": 1, "dataset": "others"}
     assert {line["account"] for line in lines[1:] if "account" in line} == {"others"}
     assert "people" not in exported.text
-    assert [dataset["name"] for dataset in fresh_service.get("/tokens", "otto").json()["tokens"]] == ["otto"]
-    assert fresh_service.post("/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
-    assert fresh_service.call("DELETE", f"/tokens/{fresh_service.tokens[OWNER][3:19]}", "otto").status_code == 404
+    assert [dataset["name"] for dataset in fresh_service.get("/v1/tokens", "otto").json()["tokens"]] == ["otto"]
+    assert fresh_service.post("/v1/tokens", {"role": OWNER, "name": "more"}, "otto").status_code == 403
+    assert fresh_service.call("DELETE", f"/v1/tokens/{fresh_service.tokens[OWNER][3:19]}", "otto").status_code == 404
 
 
 def guarded_routes(app: Any) -> list[GuardedRoute]:

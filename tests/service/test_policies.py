@@ -34,27 +34,27 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_hashes: None)
 
 
 def text_of(service: RunningService) -> str:
-    return str(service.get("/data/people/policy").json()["toml"])
+    return str(service.get("/v1/data/people/policy").json()["toml"])
 
 
 def ask(service: RunningService) -> None:
     body = {"sql": "SELECT COUNT(*) FROM people WHERE age > 30", "epsilon": "1", "anyway": True}
-    assert service.post("/data/people/answers", body).status_code == 200
+    assert service.post("/v1/data/people/answers", body).status_code == 200
 
 
 def test_stricter_promise_is_previewed_then_saved_as_a_version(service: RunningService) -> None:
     ask(service)
     stricter = text_of(service).replace("epsilon = 1000", "epsilon = 10")
-    preview = service.post("/data/people/policy/previews", {"toml": stricter}).json()
+    preview = service.post("/v1/data/people/policy/previews", {"toml": stricter}).json()
     assert preview["refused"] is None
     assert preview["changes"] == ["loss: epsilon 1,000 -> epsilon 10"]
     assert (preview["account"]["now"]["left"], preview["account"]["after"]["left"]) == ("999", "9")
     assert {"kind": "added", "text": "epsilon = 10"} in preview["diff"]
-    assert service.get("/data/people").json()["account"]["left"] == "999", "nothing was saved"
-    saved = service.call("PUT", "/data/people/policy", OWNER, json={"toml": stricter}).json()
+    assert service.get("/v1/data/people").json()["account"]["left"] == "999", "nothing was saved"
+    saved = service.call("PUT", "/v1/data/people/policy", OWNER, json={"toml": stricter}).json()
     assert [version["number"] for version in saved["versions"]] == [2, 1]
     assert {"kind": "removed", "text": "epsilon = 1000"} in saved["versions"][0]["diff"]
-    assert service.get("/data/people").json()["account"]["left"] == "9"
+    assert service.get("/v1/data/people").json()["account"]["left"] == "9"
 
 
 @pytest.mark.parametrize(
@@ -73,34 +73,35 @@ def test_looser_promise_is_refused_with_the_reason(service: RunningService, old:
     ask(service)
     before = text_of(service)
     looser = {"toml": before.replace(old, new)}
-    preview = service.post("/data/people/policy/previews", looser).json()
+    preview = service.post("/v1/data/people/policy/previews", looser).json()
     assert reason in preview["refused"]["what"]
-    assert service.call("PUT", "/data/people/policy", OWNER, json=looser).status_code == 409
+    assert service.call("PUT", "/v1/data/people/policy", OWNER, json=looser).status_code == 409
     assert text_of(service) == before
 
 
 def test_broken_or_renamed_policy_is_refused(service: RunningService) -> None:
     before = text_of(service)
     for text in ("version = ", before.replace('name = "people"', 'name = "other"'), before.replace("age =", "aged =")):
-        result = service.call("PUT", "/data/people/policy", OWNER, json={"toml": text})
+        result = service.call("PUT", "/v1/data/people/policy", OWNER, json={"toml": text})
         assert result.status_code in (200, 422), result.text
     assert (
-        service.call("PUT", "/data/people/policy", OWNER, json={"toml": before, "fingerprint": "0"}).status_code == 409
+        service.call("PUT", "/v1/data/people/policy", OWNER, json={"toml": before, "fingerprint": "0"}).status_code
+        == 409
     )
-    ask_again = service.get("/data/people/policy").status_code
+    ask_again = service.get("/v1/data/people/policy").status_code
     assert ask_again == 200
 
 
 def test_owner_of_one_data_set_reads_and_analysts_do_not(service: RunningService) -> None:
     body = {"toml": text_of(service)}
-    assert service.get("/data/people/policy", "part").status_code == 200
-    assert service.call("PUT", "/data/people/policy", "part", json=body).status_code == 403
-    assert service.get("/data/people/policy", ANALYST).status_code == 403
-    assert service.post("/data/people/policy/check", {}, ANALYST).status_code == 403
+    assert service.get("/v1/data/people/policy", "part").status_code == 200
+    assert service.call("PUT", "/v1/data/people/policy", "part", json=body).status_code == 403
+    assert service.get("/v1/data/people/policy", ANALYST).status_code == 403
+    assert service.post("/v1/data/people/policy/check", {}, ANALYST).status_code == 403
 
 
 def test_check_compares_the_data_for_the_owner(service: RunningService) -> None:
-    report = service.post("/data/people/policy/check", {}).json()
+    report = service.post("/v1/data/people/policy/check", {}).json()
     assert (report["rows"], report["warning"].startswith("NOT FOR PUBLICATION")) == (60, True)
 
 
@@ -132,14 +133,14 @@ def test_location_of_a_source_is_not_shown_and_survives_a_change(service: Runnin
 )
 def test_policy_cannot_be_pointed_to_another_file(service: RunningService, line: str) -> None:
     text = text_of(service).replace("rows = 60", f"rows = 60\n{line}")
-    for method, path in (("POST", "/data/people/policy/previews"), ("PUT", "/data/people/policy")):
+    for method, path in (("POST", "/v1/data/people/policy/previews"), ("PUT", "/v1/data/people/policy")):
         result = service.call(method, path, OWNER, json={"toml": text})
         assert (result.status_code, "cannot be changed here" in result.text) == (422, True)
     listed = text_of(service).replace(
         "[promise.loss]", 'town = { kind = "category", values_from = "/etc/passwd", column = "root" }\n[promise.loss]'
     )
-    refused = service.post("/data/people/policy/previews", {"toml": listed})
-    assert "another file" in refused.json()["error"]["what"]
+    refused = service.post("/v1/data/people/policy/previews", {"toml": listed})
+    assert "another file" in refused.json()["detail"]
 
 
 def test_page_shows_a_preview_and_saves_without_scripts(service: RunningService) -> None:

@@ -27,7 +27,7 @@ from tidegate.service.app import create_app
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.routes.polls import qr_modules
 
-AT = "/data/polls/polls"
+AT = "/v1/data/polls/polls"
 SOME: dict[str, Any] = {
     "often": {"text": "How often?", "options": ["never", "weekly", "daily"]},
     "dishes": {"text": "Which?", "options": ["curry", "pasta", "sushi"], "choose": 2},
@@ -58,7 +58,7 @@ def text_of(polls: RunningService) -> str:
 
 
 def entries(polls: RunningService) -> int:
-    return len(polls.get("/ledger/entries").json()["entries"])
+    return len(polls.get("/v1/ledger/entries").json()["entries"])
 
 
 def test_draft_states_errors_loss_and_texts_and_writes_nothing(polls: RunningService) -> None:
@@ -125,7 +125,7 @@ def test_refused_poll_leaves_no_key_no_entry_and_no_section(polls: RunningServic
     before = text_of(polls), entries(polls)
     response = polls.post(AT, canteen(**change))
     assert 400 <= response.status_code < 500, response.text
-    assert why in response.json()["error"]["what"]
+    assert why in response.json()["detail"]
     assert (text_of(polls), entries(polls)) == before
 
 
@@ -147,7 +147,7 @@ def test_created_poll_is_in_file_and_ledger_and_accepts_invited_reports_once(pol
     assert first["link"] == f"{sheet['form']}#code={first['code']}"
     assert first["code"] != second["code"]
     survey = polls.datasets["polls"].survey(name)
-    at = f"/data/polls/collections/{name}/reports"
+    at = f"/v1/data/polls/collections/{name}/reports"
     report = answer(survey, {"often": "yes"}, first["code"])
     assert polls.post(at, {"reports": [report]}, PUBLIC).json()["accepted"] == 1
     forged = {**report, "id": "0" * 32}
@@ -167,7 +167,7 @@ def test_open_poll_has_no_invitations(polls: RunningService) -> None:
 
 def test_list_has_the_state_of_every_poll(polls: RunningService) -> None:
     assert polls.post(AT, canteen(poll="listed")).status_code == 201
-    polls.post("/data/polls/collections/listed/closing", {"version": 1})
+    polls.post("/v1/data/polls/collections/listed/closing", {"version": 1})
     states = {poll["poll"]: poll["state"] for poll in polls.get(AT, ANALYST).json()["polls"]}
     assert states["listed"] == "closed"
 
@@ -193,7 +193,7 @@ def test_results_are_a_chart_file(polls: RunningService, kind: str, start: bytes
 def test_codes_are_in_no_entry_and_in_no_log(polls: RunningService, capfd: pytest.CaptureFixture[str]) -> None:
     polls.post(AT, canteen(poll="secret"))
     (slip,) = polls.post(f"{AT}/secret/sheets", {"count": 1}).json()["slips"]
-    assert slip["code"] not in polls.get("/ledger/export").text
+    assert slip["code"] not in polls.get("/v1/ledger/export").text
     written = capfd.readouterr()
     assert slip["code"] not in written.out + written.err
 
@@ -218,7 +218,7 @@ def test_file_without_a_data_set_section_accepts_new_polls(tmp_path: Path) -> No
     token = make_token(Tokens(datasets.ledger.store), role=OWNER, name="olga")[0]
     with TestClient(create_app(QUIET, datasets), base_url="http://127.0.0.1") as client:
         headers = {"Authorization": f"Bearer {token}"}
-        assert client.post("/data/council/polls", json=canteen(), headers=headers).status_code == 201
+        assert client.post("/v1/data/council/polls", json=canteen(), headers=headers).status_code == 201
     assert set(read_policy(file).polls) == {"old", "canteen"}
 
 

@@ -256,7 +256,7 @@ def test_client_times_out_and_does_not_retry() -> None:
         pytest.raises(Unreachable, match=r"within 2\.5 seconds") as raised,
     ):
         remote.answer(tg.count(), epsilon=1, key="k")
-    assert tried == ["/data/people/answers"]
+    assert tried == ["/v1/data/people/answers"]
     assert "charged once" in raised.value.do
 
 
@@ -326,7 +326,7 @@ def test_synthesis_whose_start_breaks_creates_one_job(tmp_path: Path) -> None:
         assert len(remote.synthesize(epsilon=1, rows=20)) == 1
         assert len(set(way.keys[:3])) == 1
         assert way.keys[0]
-        assert len(service.get("/data/people/syntheses").json()["syntheses"]) == 1
+        assert len(service.get("/v1/data/people/syntheses").json()["syntheses"]) == 1
 
 
 def test_terminal_shows_the_progress_of_a_synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tidegate.collect.polls.results import PollResults
 from tidegate.policy import Dataset, Policy
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT
 
-AT = "/data/canteen/collections/canteen"
+AT = "/v1/data/canteen/collections/canteen"
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ BASKETS = [
 @pytest.mark.parametrize(("body", "words"), BASKETS, ids=lambda parameter: str(parameter)[:40])
 def test_basket_measures_equal_the_command_line(shared_service: RunningService, body: Any, words: list[str]) -> None:
     result = CliRunner().invoke(commands, ["risk", "operator", *words, "--json"], catch_exceptions=False)
-    assert shared_service.post("/risk/baskets", body, "analyst").json() == json.loads(result.stdout)
+    assert shared_service.post("/v1/risk/baskets", body, "analyst").json() == json.loads(result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_basket_measures_equal_the_command_line(shared_service: RunningService, 
     ],
 )
 def test_invalid_basket_plan_is_refused(shared_service: RunningService, body: Any) -> None:
-    response = shared_service.post("/risk/baskets", body)
-    assert (response.status_code, response.json()["error"]["code"]) == (422, "unsupported"), response.text
+    response = shared_service.post("/v1/risk/baskets", body)
+    assert (response.status_code, response.json()["code"]) == (422, "unsupported"), response.text
 
 
 def test_rho_is_explained_with_known_values(shared_service: RunningService) -> None:
-    content = shared_service.get("/risk/meaning?rho=0.015&worlds=99", "analyst").json()
+    content = shared_service.get("/v1/risk/meaning?rho=0.015&worlds=99", "analyst").json()
     assert "at most 0.015" in content["says"][0]
     assert "among at least 66 people" in content["says"][1]
     assert float(content["epsilon"]) == pytest.approx(math.log(98 * 0.015 / 0.985), abs=1e-12)
@@ -68,11 +68,11 @@ def test_rho_is_explained_with_known_values(shared_service: RunningService) -> N
 
 
 def test_without_worlds_no_loss_is_reported(shared_service: RunningService) -> None:
-    content = shared_service.get("/risk/meaning?rho=0.6").json()
+    content = shared_service.get("/v1/risk/meaning?rho=0.6").json()
     assert (content["worlds"], content["epsilon"], content["odds"], content["known"]) == (None, None, None, [])
     assert "protects nobody" in content["says"][1]
     assert (
-        shared_service.get("/risk/meaning?rho=0.5")
+        shared_service.get("/v1/risk/meaning?rho=0.5")
         .json()["says"][1]
         .endswith("at least 2 people who are all equally likely.")
     )
@@ -80,11 +80,11 @@ def test_without_worlds_no_loss_is_reported(shared_service: RunningService) -> N
 
 @pytest.mark.parametrize("query", ["rho=0", "rho=1", "rho=x", "rho=0.01&worlds=99", "rho=0.1&worlds=1", "worlds=9"])
 def test_impossible_rho_is_refused(shared_service: RunningService, query: str) -> None:
-    assert shared_service.get(f"/risk/meaning?{query}").status_code == 422
+    assert shared_service.get(f"/v1/risk/meaning?{query}").status_code == 422
 
 
 def test_curve_equals_the_conversion(shared_service: RunningService) -> None:
-    content = shared_service.get("/risk/curve?worlds=99&points=40", "analyst").json()
+    content = shared_service.get("/v1/risk/curve?worlds=99&points=40", "analyst").json()
     points = content["points"]
     assert (len(points), points[0]["epsilon"]) == (40, 0)
     assert points[0]["rho"] == pytest.approx(1 / 99, rel=1e-9)
@@ -92,20 +92,20 @@ def test_curve_equals_the_conversion(shared_service: RunningService) -> None:
     for point in points:
         assert point["rho"] == pytest.approx(1 / (1 + 98 * math.exp(-point["epsilon"])), rel=1e-9)
     assert points[-1]["rho"] > 0.98, "it goes far enough to be seen whole"
-    assert shared_service.get("/risk/curve?worlds=99&most=2.5&points=2").json()["points"][1]["epsilon"] == 2.5
+    assert shared_service.get("/v1/risk/curve?worlds=99&most=2.5&points=2").json()["points"][1]["epsilon"] == 2.5
     for wrong in ("worlds=1", "worlds=99&points=1", "worlds=99&points=501", "worlds=99&most=0", "worlds=99&most=inf"):
-        assert shared_service.get(f"/risk/curve?{wrong}").status_code == 422
+        assert shared_service.get(f"/v1/risk/curve?{wrong}").status_code == 422
 
 
 def test_yes_no_certainty_is_reported_with_rho(shared_service: RunningService) -> None:
-    by_rho = shared_service.get("/risk/conversion?worlds=99&rho=0.1", "analyst").json()
-    by_loss = shared_service.get(f"/risk/conversion?worlds=99&epsilon={by_rho['epsilon']}", "analyst").json()
+    by_rho = shared_service.get("/v1/risk/conversion?worlds=99&rho=0.1", "analyst").json()
+    by_loss = shared_service.get(f"/v1/risk/conversion?worlds=99&epsilon={by_rho['epsilon']}", "analyst").json()
     expected = 1 / (1 + math.exp(-float(by_rho["epsilon"])))
     for item in (by_rho, by_loss):
         assert float(item["yes_no"]) == pytest.approx(expected, abs=1e-9)
         assert f"up to {expected:.4g}" in item["says"]
-    meaning = shared_service.get("/risk/meaning?rho=0.1&worlds=99", "analyst").json()
+    meaning = shared_service.get("/v1/risk/meaning?rho=0.1&worlds=99", "analyst").json()
     assert meaning["yes_no"] == pytest.approx(expected)
     assert any("a coin flip has 0.5" in line for line in meaning["says"])
-    for point in shared_service.get("/risk/curve?worlds=99", "analyst").json()["points"]:
+    for point in shared_service.get("/v1/risk/curve?worlds=99", "analyst").json()["points"]:
         assert point["yes_no"] == pytest.approx(1 / (1 + math.exp(-point["epsilon"])))

@@ -21,7 +21,7 @@ from support.service import SECRET, RunningService
 
 from tidegate.service.access.permissions import RULES
 
-SLOW = ("/risk/", "audits", "syntheses", "tree", "distributions", "/tokens")
+SLOW = ("/v1/risk/", "audits", "syntheses", "tree", "distributions", "/tokens")
 CHECKS = (
     not_a_server_error,
     status_code_conformance,

@@ -66,7 +66,7 @@ def test_public_url_limits_the_cookie_to_https(folder: Path) -> None:
     token = command("token", "make", policy, "--role", "owner", "--name", "olga")
     with run_server(folder, policy, "--public-url", "https://gate.example.org") as (url, _):
         host = {"Host": "gate.example.org"}
-        signed = httpx.post(f"{url}/sign-in", json={"token": token["token"]}, headers=host)
+        signed = httpx.post(f"{url}/v1/sign-in", json={"token": token["token"]}, headers=host)
         assert signed.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in signed.headers["set-cookie"]
         assert httpx.get(f"{url}/health", headers={"Host": "evil.example"}).status_code == 421
@@ -96,7 +96,7 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
             assert remote.answer(tg.count(), epsilon=1, anyway=True).cost.value == 1
             with pytest.raises(TidegateError, match="no column"):
                 remote.answer(tg.mean("SECRETCOLUMN"), epsilon=1)
-        response = httpx.get(f"{url}/data?SECRETQUERY", headers={"Authorization": f"Bearer {owner['token']}"})
+        response = httpx.get(f"{url}/v1/data?SECRETQUERY", headers={"Authorization": f"Bearer {owner['token']}"})
         assert [dataset["name"] for dataset in response.json()["datasets"]] == ["people", "others"]
         assert "server" not in response.headers
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as strange:

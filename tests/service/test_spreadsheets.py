@@ -89,9 +89,9 @@ def assert_safe(rows: list[dict[str, str]]) -> None:
 
 def test_released_records_are_safe_as_csv_and_unaltered_as_json(tmp_path: Path) -> None:
     with hostile(tmp_path) as service:
-        service.post("/data/people/desks/hq/requests", {"keys": [f"+{n}+1" for n in range(40)]})
-        text = service.get("/data/people/desks/hq/released?kind=csv").text
-        records = service.get("/data/people/desks/hq/released?kind=json").json()
+        service.post("/v1/data/people/desks/hq/requests", {"keys": [f"+{n}+1" for n in range(40)]})
+        text = service.get("/v1/data/people/desks/hq/released?kind=csv").text
+        records = service.get("/v1/data/people/desks/hq/released?kind=json").json()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
     assert_safe(rows)
     assert {row["person"] for row in rows} == {f"'{record['person']}" for record in records}
@@ -101,7 +101,7 @@ def test_released_records_are_safe_as_csv_and_unaltered_as_json(tmp_path: Path) 
 def wait_for_end(service: RunningService, job: str) -> str:
     until = time.monotonic() + 60
     while time.monotonic() < until:
-        state = str(service.get(f"/data/people/syntheses/{job}").json()["state"])
+        state = str(service.get(f"/v1/data/people/syntheses/{job}").json()["state"])
         if state in (DONE, FAILED):
             return state
         time.sleep(0.05)
@@ -110,10 +110,10 @@ def wait_for_end(service: RunningService, job: str) -> str:
 
 def test_synthetic_tables_are_safe_as_csv_and_unaltered_as_parquet(tmp_path: Path) -> None:
     with hostile(tmp_path) as service:
-        job = service.post("/data/people/syntheses", {"epsilon": 20}).json()["id"]
+        job = service.post("/v1/data/people/syntheses", {"epsilon": 20}).json()["id"]
         assert wait_for_end(service, job) == DONE
-        text = service.get(f"/data/people/syntheses/{job}/tables/1?kind=csv").text
-        whole = pq.read_table(io.BytesIO(service.get(f"/data/people/syntheses/{job}/tables/1").content))
+        text = service.get(f"/v1/data/people/syntheses/{job}/tables/1?kind=csv").text
+        whole = pq.read_table(io.BytesIO(service.get(f"/v1/data/people/syntheses/{job}/tables/1").content))
     assert_safe(list(csv.DictReader(io.StringIO(text, newline=""))))
     assert set(whole["town"].to_pylist()) <= set(TOWNS)
     assert any(town.startswith("=") for town in whole["town"].to_pylist())

@@ -19,7 +19,7 @@ QUERY = {"questions": [{"ask": "count"}], "epsilon": "0.1", "anyway": True}
 
 
 def warnings(service: RunningService) -> list[str]:
-    return [warning["what"] for warning in service.get("/home").json()["warnings"] if "witness" in warning["what"]]
+    return [warning["what"] for warning in service.get("/v1/home").json()["warnings"] if "witness" in warning["what"]]
 
 
 def gauge(service: RunningService) -> str:
@@ -56,7 +56,7 @@ def test_witness_that_cannot_be_reached_or_is_late_is_reported(tmp_path: Path, m
         assert warnings(service) == []
         monkeypatch.setattr(ledger.witnesses, "notify", lambda: None)
         ledger.store.after_commit = None
-        service.post("/data/people/answers", QUERY)
+        service.post("/v1/data/people/answers", QUERY)
         monkeypatch.setattr(witness, "LATE", -1.0)
         (warning,) = warnings(service)
         assert "has not seen the newest" in warning
@@ -67,11 +67,11 @@ def test_witness_that_cannot_be_reached_or_is_late_is_reported(tmp_path: Path, m
 
 def test_user_gets_the_proof_of_their_own_answer(tmp_path: Path) -> None:
     with run_service(str(tmp_path / "all.ledger")) as service:
-        entry = service.post("/data/people/answers", QUERY, "analyst").json()["entry"]
-        others = service.post("/data/people/answers", {**QUERY, "epsilon": "0.2"}).json()["entry"]
-        path = f"/ledger/entries/{entry}/proof"
+        entry = service.post("/v1/data/people/answers", QUERY, "analyst").json()["entry"]
+        others = service.post("/v1/data/people/answers", {**QUERY, "epsilon": "0.2"}).json()["entry"]
+        path = f"/v1/ledger/entries/{entry}/proof"
         refused = service.get(path, "analyst")
-        assert (refused.status_code, "no signing key" in refused.json()["error"]["what"]) == (404, True)
+        assert (refused.status_code, "no signing key" in refused.json()["detail"]) == (404, True)
         configure(service.datasets.ledger.store, new_key=True)
         response = service.get(path, "analyst")
         assert (
@@ -79,12 +79,12 @@ def test_user_gets_the_proof_of_their_own_answer(tmp_path: Path) -> None:
             == f'attachment; filename="entry-{response.json()["index"]}.proof.json"'
         )
         for name in (entry[:8], str(response.json()["index"]), str(response.json()["index"] + 1)):
-            assert service.get(f"/ledger/entries/{name}/proof", "analyst").status_code == 200
+            assert service.get(f"/v1/ledger/entries/{name}/proof", "analyst").status_code == 200
         for name in (others, "0", "9999999", "ffffffffffff"):
-            refused = service.get(f"/ledger/entries/{name}/proof", "analyst")
+            refused = service.get(f"/v1/ledger/entries/{name}/proof", "analyst")
             assert refused.status_code == 404
-            assert refused.json()["error"]["what"] == "You have no entry with this number or hash."
-        assert service.get(f"/ledger/entries/{others}/proof").status_code == 200
+            assert refused.json()["detail"] == "You have no entry with this number or hash."
+        assert service.get(f"/v1/ledger/entries/{others}/proof").status_code == 200
         assert service.get(path, "respondent").status_code == 403
         file = tmp_path / "entry.proof.json"
         file.write_bytes(response.content)

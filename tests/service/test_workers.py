@@ -78,10 +78,10 @@ def test_two_workers_share_tokens_and_budget_and_stop_gracefully(folder: Path) -
         with tg.connect(url, owner["token"], dataset="people") as remote:
             assert Fraction(remote.describe()["account"]["spent"]) == spent <= 1
         headers = {"Authorization": f"Bearer {owner['token']}"}
-        httpx.delete(f"{url}/tokens/{ana['id']}", headers=headers).raise_for_status()
+        httpx.delete(f"{url}/v1/tokens/{ana['id']}", headers=headers).raise_for_status()
         time.sleep(1.1)
         refused = [
-            httpx.get(f"{url}/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(8)
+            httpx.get(f"{url}/v1/me", headers={"Authorization": f"Bearer {ana['token']}"}) for _ in range(8)
         ]  # fewer than are counted as guesses
         assert {item.status_code for item in refused} == {401}, "a second later it opens nothing, in either process"
         process.send_signal(signal.SIGTERM)

@@ -69,7 +69,7 @@ class Visit:
     def __init__(self, browser: Browser, address: str, token: str, **context: Any) -> None:
         self.context = browser.new_context(**context)
         response = self.context.request.post(
-            f"{address}/sign-in", data={"token": token}
+            f"{address}/v1/sign-in", data={"token": token}
         )  # sets the cookie, loads no page
         assert response.ok, response.text()
         self.cookies = self.context.cookies()

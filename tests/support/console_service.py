@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import support.declared  # noqa: F401  compares every response with its model
 import uvicorn
 from console.samples import write_average_sample, write_samples
 from support.browser import Visit

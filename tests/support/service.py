@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import support.declared  # noqa: F401  compares every response with its model
 from starlette.testclient import TestClient
 
 from tidegate.ledger.tokens import Tokens
@@ -21,6 +22,7 @@ from tidegate.service.settings import Settings
 from tidegate.session import Session
 
 PEOPLE = 400
+PROBLEM = {"type", "title", "status", "detail", "instance", "code", "do", "facts"}  # the members of an error
 FULL_COST = dict(COST)  # as it is before tests make it less
 TOWNS = ("Aby", "Berg", "Ceder")
 SECRET = "MARKER-7f31-"  # starts every key: it must never be in a log, an error or a trace

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx._transports.default as transports
 import numpy as np
+import pandas  # noqa: F401  a command keeps Arrow from loading it, and tests run commands in their own process
 import pytest
 
 from tidegate.cli import main

@@ -107,7 +107,7 @@ def test_no_request_contains_a_true_value(form: Page, service: FormService) -> N
         "forms",
         "static",
         "client",
-        "data",
+        "v1",
     }
     [report] = json.loads(shown)["reports"]
     assert set(report) == {"collection", "fingerprint", "version", "answers", "id"}
@@ -639,7 +639,7 @@ def test_form_times_out_on_a_silent_service_and_can_retry(page: Page, service: F
 
 
 ERRORS = {
-    "an error of the service": (503, {"error": {"code": "busy", "what": "The ledger is locked.", "do": "Try later."}}),
+    "an error of the service": (503, {"code": "busy", "detail": "The ledger is locked.", "do": "Try later."}),
     "an error of something between": (502, "<html>Bad gateway</html>"),
 }
 

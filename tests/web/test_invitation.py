@@ -126,7 +126,7 @@ def test_token_of_the_real_service_gives_one_report(page: Page, service: FormSer
         InvitationBook(ledger, f"asked/{collection.name}").create_key(lambda: key.text)
     page.goto(service.form(collection).partition("/forms/")[0] + "/client/refused.js")
     survey = service.survey(collection)
-    codes, address = survey.invite(2), f"{service.address}/data/asked/collections/{collection.name}/tokens"
+    codes, address = survey.invite(2), f"{service.address}/v1/data/asked/collections/{collection.name}/tokens"
 
     def tokens_of(codes: list[str], *, lose: bool = False, at: str = address) -> list[Any]:
         result: list[Any] = page.evaluate(REAL, [at, to_text(key.public), codes, lose])

@@ -19,11 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import comb, e, exp, inf, log, log1p, sqrt
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tidegate.arrays import Floats, Ints
 from tidegate.errors import Unsupported
+from tidegate.extras import late
 from tidegate.operators import (
     HashResponse,
     OneOption,
@@ -36,6 +35,13 @@ from tidegate.operators import (
     SubsetSelection,
     Unary,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tidegate.arrays import Floats, Ints
+else:
+    np = late("numpy")
 
 PRECISION = 1e-4  # relative width of the last bracket of epsilon
 CUT = 1e-5  # share of delta that cut tails may add

@@ -21,8 +21,7 @@ from tidegate.answer.request import Query
 from tidegate.answer.spending import for_error
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, Numeric, Policy
-from tidegate.tables.boundary import ROWS
-from tidegate.tables.table import MOST_CELLS
+from tidegate.tables.axes import MOST_CELLS, ROWS
 from tidegate.tables.universe import measured_of
 
 MOST_SUM = 10**38  # the widest whole numbers that engines add up

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.accounting.budget import SHORT
@@ -20,7 +20,9 @@ from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
 from tidegate.ledger import Account, Charge, Ledger
 from tidegate.noise import Bits
 from tidegate.policy import EachRow, Policy
-from tidegate.tables import Table
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 
 def answer(

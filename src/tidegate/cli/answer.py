@@ -12,6 +12,7 @@ import typer
 from tidegate.charts.chart import FILE_TYPES, Chart
 from tidegate.cli.output import JSON, emit, say, table, working
 from tidegate.errors import TidegateError, Unsupported
+from tidegate.frames import leave_out_pandas
 
 
 def answer(
@@ -74,6 +75,7 @@ def answer(
                 "`--plot` needs a single statistic by its groups, and a .svg or .png file.",
                 "Leave out AS, HAVING, ORDER BY and LIMIT: SELECT sex, AVG(age) FROM people GROUP BY sex.",
             )
+        leave_out_pandas()
         with working(f"answering {'; '.join(query.says() for query in queries)}"):
             answers = session.answer(sql, **settings, key=key, user=getpass.getuser(), anyway=anyway)
         if plot is not None and isinstance(answers, tg.Answer):

@@ -23,6 +23,7 @@ from tidegate.cli import (
     rules,
     serve,
     synthesize,
+    warm,
     worlds,
 )
 from tidegate.cli.output import listen, stop_listening
@@ -61,6 +62,7 @@ app.command("audit")(audit.audit)
 app.command("serve", short_help="Serve data sets and their console over HTTP.")(serve.serve)
 app.add_typer(serve.token, name="token")
 app.add_typer(jobs.job, name="job")
+app.command("warm", short_help="Compile loops in advance, so that no request waits for it.")(warm.warm)
 
 PAPERS = {
     "reproduce": (app, "Reproduce the papers' tables and figures."),

@@ -39,7 +39,7 @@ def init(
     """
     from tidegate.policy.draft import draft_policy
     from tidegate.policy.section import OPEN
-    from tidegate.tables.inspection import column_types
+    from tidegate.tables.column_types import column_types
 
     columns = column_types(data)
     path = out or data.with_suffix(".toml")

@@ -26,9 +26,9 @@ def open_ledger(where: str) -> Any:
 
 
 def address_of(where: str) -> str:
-    from tidegate.session import open_session
+    from tidegate.session.address import ledger_of_file
 
-    return open_session(where).ledger_address if where.endswith(".toml") else where
+    return ledger_of_file(where) if where.endswith(".toml") else where
 
 
 def policy_of(where: str) -> Any:

@@ -9,7 +9,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -124,6 +124,8 @@ def writing(path: Path, *, do: str = "Name another file.") -> Iterator[None]:
 
 def working(what: str) -> Any:
     """Return a spinner with the elapsed time on standard error, shown only in a terminal."""
+    if not sys.stderr.isatty() and "FORCE_COLOR" not in os.environ:
+        return nullcontext()  # without loading what draws it
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

@@ -36,7 +36,7 @@ def check(
     findings = explain(read, _open_selection(policy) if read.hidings else None)
     if read.dataset.source or not read.collections:  # a policy that only collects needs no table
         with working("opening the source"):
-            source = _source(policy)
+            source = _source(policy, read)
         findings.append(Finding("source", **source))
     problems = [finding for finding in findings if finding.problem]
     if json:
@@ -157,15 +157,19 @@ def _quoted(query: str) -> str:
     return shlex.quote(query) if any(letter in query for letter in '"\\$`!') else f'"{query}"'
 
 
-def _source(path: Path) -> dict[str, Any]:
-    from tidegate.session import open_session
+def _source(path: Path, policy: Any) -> dict[str, Any]:
+    from tidegate.tables.header import check_header
 
     try:
-        session = open_session(path)
-        engines = session.check_sources()
+        if check_header(policy, path.parent):
+            engines = "duckdb"
+        else:
+            from tidegate.session import open_session
+
+            engines = open_session(path).check_sources()
     except TidegateError as error:
         return {"says": error.what, "do": error.do, "problem": True}
-    return {"says": f"{plural(len(session.policy.attributes), 'declared column')} found, read by {engines}"}
+    return {"says": f"{plural(len(policy.attributes), 'declared column')} found, read by {engines}"}
 
 
 def _print(findings: list[Any], problems: int, next_commands: list[str]) -> None:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
 from sqlalchemy import Connection, bindparam, select, text
 from sqlalchemy.exc import IntegrityError
 
-from tidegate.arrays import Ints
+from tidegate.extras import late
 from tidegate.ledger.schema import counts
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tidegate.arrays import Ints
+else:
+    np = late("numpy")
 
 AT_ONCE = 10_000  # ids per statement
 _COUNTS = select(counts).where(counts.c.opened == bindparam("opened"))

@@ -6,14 +6,18 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tidegate.accounting.respondent import respondent_loss
+from tidegate.extras import late
 from tidegate.ledger import scratch
 from tidegate.ledger.entry import Entry, canonical, sha256
 from tidegate.policy.toml import collection_from_dict
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = late("numpy")
 
 EXPIRED = "expired"  # instead of a hash: the content of a released record was deleted
 

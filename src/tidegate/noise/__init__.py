@@ -2,6 +2,7 @@
 
     bits.py              secure bits (and seeded ones for tests)
     bernoulli.py         coins of probability exp(-n/d)
+    inversion.py         noise from secure bits: tables of exact cumulative probabilities
     laplace.py           discrete Laplace noise
     gaussian.py          discrete Gaussian noise
     box.py               noise for several integers at once, measured by a box
@@ -9,7 +10,7 @@
     differences.py       tests of which differences between noisy values exceed their noise
 
 These are our own samplers because they are vectorized over whole histograms (OpenDP 0.16 draws one integer in about
-28 us, these in well under 1 us). The tests check exactness against a reference implementation and against OpenDP.
+7 us, these in 0.02 to 0.06 us). The tests check exactness against a reference implementation and against OpenDP.
 """
 
 from tidegate.noise.bits import Bits, SecureBits, SeededBits, below

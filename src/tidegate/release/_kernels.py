@@ -23,17 +23,30 @@ blocks by age, each with the smallest d - e in it: the oldest admissible cell is
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tidegate.extras import extra
+from tidegate.extras import require
+from tidegate.kernels import kernel
 
-with extra("release", "Releasing records"):
-    from numba import njit
+require("release", "Releasing records")
 
-compiled: Any = njit(cache=True, _nrt=False)  # type: ignore[call-overload]
-compiled_with_memory: Any = njit(cache=True)
+
+def _cells(m: Any, *_: Any) -> int:
+    """Return the work of a pass over all cells."""
+    return 8 * int(m.cells.shape[1])
+
+
+def _decisions(m: Any, cells: Any, numbers: Any, begin: Any, *_: Any) -> int:
+    """Return the work of decisions: each looks at all cells once in the worst case."""
+    return (int(cells.size) - int(begin)) * (40 + int(m.cells.shape[1]))
+
+
+compiled = kernel(_nrt=False)
+compiled_pass = kernel(_nrt=False, work=_cells)
+compiled_with_memory = kernel(work=_cells)
 
 MUTUAL, DISTANCE, FIT, OUTLIER, POSTERIOR = range(5)  # the five tests
 FORWARD, SMALLER_NEIGHBOUR, SMALLEST_FIRST = range(3)  # rules for merging sparse bins
@@ -80,7 +93,7 @@ class Machine(NamedTuple):
 @compiled
 def growth_of(m, k):
     """Return T(k+1) - T(k)."""
-    return m.growth[k] if k < m.growth.size else np.log(k + 1.0) + k * np.log1p(1.0 / k)
+    return m.growth[k] if k < m.growth.size else math.log(k + 1.0) + k * math.log1p(1.0 / k)
 
 
 @compiled_with_memory
@@ -96,7 +109,7 @@ def rebuild(m):
         for x in range(nx):
             c = m.cells[COUNT, y * nx + x]
             if c > 0:
-                term = c * np.log(c / (size * m.values[SHARE, x])) - carry
+                term = c * math.log(c / (size * m.values[SHARE, x])) - carry
                 carry = ((distance + term) - distance) - term
                 distance += term
             m.weights[GAIN, y * nx + x] = growth_of(m, c) - m.values[LOG_SHARE, x]
@@ -219,7 +232,7 @@ def verdict(m, cell):
     if m.whole[USES + POSTERIOR]:
         odds = 0.0
         for k in range(m.prior_odds.size):
-            odds += m.prior_odds[k] * np.exp(m.evidence[y, k] + m.values[RATIOS + k, x])
+            odds += m.prior_odds[k] * math.exp(m.evidence[y, k] + m.values[RATIOS + k, x])
         near = 1e-9 * m.numbers[ODDS] + m.numbers[ODDS] * 1e-12 * (m.whole[STEPS] + m.targets[SIZE, y] + 1)
         decision = compare(m, cell, POSTERIOR, odds, m.numbers[ODDS], near)
         if decision != 1:
@@ -529,7 +542,7 @@ def tidy(m):
         heads[i] = m.slots[NUMBER, m.cells[HEAD, waiting[i]]]
     order = np.argsort(heads)
     most = m.bounds.size // 2
-    size = max(16, int(np.sqrt(waiting.size)), waiting.size // most + 1)
+    size = max(16, int(math.sqrt(waiting.size)), waiting.size // most + 1)
     m.whole[CROWDED], m.whole[BLOCKS], m.whole[FULL] = 4 * size, 1, 0
     m.blocks[FIRST, 0], m.blocks[START, 0], m.blocks[MEMBERS, 0], m.bounds[0] = -1, -1, 0, np.inf
     for i in range(waiting.size):
@@ -690,7 +703,7 @@ def oldest_admissible(m, changed):
     return oldest
 
 
-@compiled
+@kernel(_nrt=False, work=_decisions)
 def advance(m, cells, numbers, begin, out, filled, ends):
     """Decide requests in order from `begin`. Return (next request, filled, cell, test).
 
@@ -737,7 +750,7 @@ def advance(m, cells, numbers, begin, out, filled, ends):
     return i, filled, -1, DONE
 
 
-@compiled
+@compiled_pass
 def admissible(m, verdicts):
     """Write the verdict of every cell: 1, 0, or -1 - test if it must be decided exactly."""
     for cell in range(m.cells.shape[1]):

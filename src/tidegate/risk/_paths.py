@@ -14,30 +14,30 @@ import math
 import numpy as np
 
 from tidegate.arrays import Floats, Ints, Words
-from tidegate.extras import extra
+from tidegate.extras import require
+from tidegate.kernels import kernel
 
-with extra("release", "Releasing records"):
-    from numba import njit
+require("release", "Releasing records")
 
 HALF = 32
 WELL_POPULATED = 2000.0
 
 
-@njit(cache=True)
+@kernel()
 def _mix(word: np.uint64) -> np.uint64:
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.uint64(word ^ (word >> np.uint64(31)))
 
 
-@njit(cache=True)
+@kernel()
 def _draw_index(word: np.uint64, odds: Words, other: Ints) -> int:
     """Return an index: the upper half of a word selects it, the lower half decides whether to take its alias."""
     index = np.int64(((word >> np.uint64(HALF)) * np.uint64(odds.size)) >> np.uint64(HALF))
     return int(index if (word & np.uint64(0xFFFFFFFF)) < odds[index] else other[index])
 
 
-@njit(cache=True)
+@kernel(work=lambda sizes, first, stop, *_: 20 * int(stop - first) * int(sizes[-1]))
 def grow_paths(
     sizes: Ints,
     first: int,
@@ -87,7 +87,7 @@ def grow_paths(
     return out
 
 
-@njit(cache=True)
+@kernel(work=lambda sizes, shares, times: 200 * int(sizes.size * shares.size))
 def expected_divergence(sizes: Ints, shares: Floats, times: Ints) -> Floats:
     """Return E[g] of n independent draws, for each n; a share of several values is passed once, with its times."""
     out = np.zeros(sizes.size)
@@ -97,7 +97,7 @@ def expected_divergence(sizes: Ints, shares: Floats, times: Ints) -> Floats:
     return out
 
 
-@njit(cache=True)
+@kernel()
 def _expected_part(n: int, share: float) -> float:
     """Return 2 E[c ln(c / m) - (c - m)] for c of Binomial(n, share), m = n share: terms of one sign do not cancel."""
     mean, rest = n * share, 1 - share
@@ -118,10 +118,10 @@ def _expected_part(n: int, share: float) -> float:
         c -= 1
         mass += chance
         total += chance * _loss(c, mean)
-    return 2 * total / mass
+    return 2 * total / mass  # type: ignore[no-any-return]  # a kernel returns what its source returns
 
 
-@njit(cache=True)
+@kernel()
 def _loss(c: int, mean: float) -> float:
     if c == 0:
         return mean

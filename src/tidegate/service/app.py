@@ -102,33 +102,33 @@ PAGES = (
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ABOUT = """Give data out without giving people away.
 
-Send your token as `Authorization: Bearer tg_...`. All errors have the same shape: what happened, what to do, and the
-numbers. Amounts of privacy loss are exact decimals, sent as text. A request with an `Idempotency-Key` runs only once."""
+Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
+and the numbers. Amounts of privacy loss are exact decimals, sent as text. A request with an `Idempotency-Key` runs only once."""
 SILENT: Any = dict.fromkeys(
     ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
 )  # turn off all telemetry
-ERROR = {
+PROBLEM = {
     "type": "object",
-    "required": ["error"],
+    "required": ["type", "title", "status", "detail", "instance", "code", "do", "facts"],
     "properties": {
-        "error": {
-            "type": "object",
-            "required": ["code", "what", "do", "facts"],
-            "properties": {
-                "code": {"type": "string"},
-                "what": {"type": "string"},
-                "do": {"type": "string"},
-                "facts": {"type": "object"},
-            },
-        }
+        "type": {"type": "string", "description": "The kind of problem, as a URN that ends with the code."},
+        "title": {"type": "string", "description": "The kind of problem in words."},
+        "status": {"type": "integer", "description": "The status of the response."},
+        "detail": {"type": "string", "description": "What happened, and why."},
+        "instance": {"type": "string", "description": "This request, as a URN that ends with its X-Request-Id."},
+        "code": {"type": "string", "description": "The kind of problem, for programs. It never changes."},
+        "do": {"type": "string", "description": "What to do about it."},
+        "facts": {"type": "object", "description": "The numbers of the detail; amounts are exact decimals as text."},
     },
     "example": {
-        "error": {
-            "code": "budget-exceeded",
-            "what": 'The request costs epsilon 0.51, but "people" has 0.2 remaining of 2.39 (2.19 spent).',
-            "do": "Request at most 0.2.",
-            "facts": {"asked": "0.51", "spent": "2.19", "left": "0.2", "ceiling": "2.39"},
-        }
+        "type": "urn:tidegate:problem:budget-exceeded",
+        "title": "Budget exceeded",
+        "status": 409,
+        "detail": 'The request costs epsilon 0.51, but "people" has 0.2 remaining of 2.39 (2.19 spent).',
+        "instance": "urn:tidegate:request:0123456789abcdef",
+        "code": "budget-exceeded",
+        "do": "Request at most 0.2.",
+        "facts": {"asked": "0.51", "spent": "2.19", "left": "0.2", "ceiling": "2.39"},
     },
 }
 
@@ -203,7 +203,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         components = schema.setdefault("components", {})
-        components.setdefault("schemas", {})["Error"] = ERROR
+        components.setdefault("schemas", {})["Problem"] = PROBLEM
         for name in ("HTTPValidationError", "ValidationError"):
             components["schemas"].pop(name, None)
         secure = app.state.settings.secure

@@ -154,7 +154,7 @@ class ServedDataset:
     def desk(self, promise: str) -> Any:
         """Return the release desk of a promise (Desk or HidingDesk). Opening the former first takes some seconds."""
         if promise not in self.policy.release_promises:
-            raise NotThere("This data set has no release promise of that name.", "See GET /data/{name}.")
+            raise NotThere("This data set has no release promise of that name.", "See GET /v1/data/{name}.")
         return self._open_once("desk", promise, lambda: self.session.release(promise))
 
     def survey(self, collection: str) -> Survey:

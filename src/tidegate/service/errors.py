@@ -1,6 +1,7 @@
-"""Error responses. Every error has the same shape and the same sentences as in Python:
+"""Error responses: problem documents (RFC 9457) with the same sentences as in Python.
 
-    {"error": {"code": "budget-exceeded", "what": "...", "do": "...", "facts": {...}}}
+    {"type": "urn:tidegate:problem:budget-exceeded", "title": "Budget exceeded", "status": 409, "detail": "...",
+     "instance": "urn:tidegate:request:...", "code": "budget-exceeded", "do": "...", "facts": {...}}
 
 A response never quotes input that could not be parsed, and never the message of a table engine.
 """
@@ -9,7 +10,8 @@ from __future__ import annotations
 
 import json
 import traceback
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -40,6 +42,8 @@ from tidegate.errors import (
 )
 from tidegate.service.pages.layout import is_page, refusal
 
+PROBLEM_TYPE = "application/problem+json"
+State: TypeAlias = Mapping[str, Any]
 STATUS: dict[type[TidegateError], int] = {
     NotSignedIn: 401,
     NotAllowed: 403,
@@ -83,8 +87,8 @@ def status_of(error: TidegateError) -> int:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
-def body_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
-    """Return the error as JSON values. If the data or the ledger fails, only an owner sees the location."""
+def content_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
+    """Return code, what, do and facts as JSON values. If the data or the ledger fails, only an owner sees the location."""
     content = error.to_dict()["error"]
     if status_of(error) == 503 and not owner:
         what = next(message for kind, message in HIDDEN.items() if isinstance(error, kind))
@@ -94,8 +98,8 @@ def body_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
             "do": "Try again later. The same request is not charged twice.",
             "facts": {},
         }
-    values: dict[str, Any] = json.loads(json.dumps(content, default=str))
-    return {"error": _replace_surrogates(values)}
+    values: dict[str, Any] = _replace_surrogates(json.loads(json.dumps(content, default=str)))
+    return values
 
 
 def _replace_surrogates(value: Any) -> Any:
@@ -107,14 +111,34 @@ def _replace_surrogates(value: Any) -> Any:
     return [_replace_surrogates(part) for part in value] if isinstance(value, list) else value
 
 
-def respond(error: TidegateError, *, owner: bool = False) -> Response:
-    """Return the response for an error."""
-    status, headers = status_of(error), {}
+def respond(error: TidegateError, state: State, *, owner: bool = False, status: int = 0) -> Response:
+    """Return the response for an error; `status` replaces the one of its class."""
+    status, headers = status or status_of(error), {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status == 429:
         headers["Retry-After"] = str(error.facts.get("seconds", 1))
-    return JSONResponse(body_of(error, owner=owner), status, headers)
+    return _problem(content_of(error, owner=owner), status, state, headers)
+
+
+def _problem(
+    content: dict[str, Any], status: int, state: State, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """Return a problem document. Its `instance` contains the request's id, which is in the header and in the log as well."""
+    code = content["code"]
+    problem = {
+        "type": f"urn:tidegate:problem:{code}",
+        "title": code.replace("-", " ").capitalize(),
+        "status": status,
+        "detail": content["what"],
+        "instance": f"urn:tidegate:request:{state.get('request', '')}",
+        "code": code,
+        "do": content["do"],
+        "facts": content["facts"],
+    }
+    if state.get("unversioned"):
+        problem["error"] = content  # pages and devices of version 0.1 read this
+    return JSONResponse(problem, status, headers, media_type=PROBLEM_TYPE)
 
 
 async def tidegate_error(request: Request, error: Exception) -> Response:
@@ -124,8 +148,14 @@ async def tidegate_error(request: Request, error: Exception) -> Response:
     request.state.refused = error.code
     owner = caller is not None and caller.role == "owner"
     if is_page(request):
-        return refusal(request, body_of(error, owner=owner)["error"], status_of(error))
-    return respond(error, owner=owner)
+        return refusal(request, content_of(error, owner=owner), status_of(error))
+    return respond(error, state_of(request), owner=owner)
+
+
+def state_of(request: Request) -> State:
+    """Return the state that the middleware sets: the request's id, and whether its address has no version."""
+    state: State = request.scope.get("state", {})
+    return state
 
 
 async def validation_error(request: Request, error: Exception) -> Response:
@@ -137,7 +167,9 @@ async def validation_error(request: Request, error: Exception) -> Response:
         f"The request does not match the schema: {'; '.join(reasons)}.",
         "See /openapi.json for the schema and examples.",
     )
-    return refusal(request, body_of(problem)["error"], 422) if is_page(request) else respond(problem)
+    if is_page(request):
+        return refusal(request, content_of(problem), 422)
+    return respond(problem, state_of(request))
 
 
 def _describe_failure(failure: Any) -> str:
@@ -154,31 +186,33 @@ async def http_error(request: Request, error: Exception) -> Response:
     if status == 404 and is_page(request):
         return refusal(request, {"what": "This page does not exist.", "do": ""}, 404)
     if status == 404:
-        return respond(NotThere("This address does not exist.", "See /openapi.json for all addresses."))
+        problem = NotThere("This address does not exist.", "See /openapi.json for all addresses.")
+        return respond(problem, state_of(request))
     if status == 405:
-        return JSONResponse(
-            body_of(NotThere("This address does not support this method.", "See /openapi.json for its methods.")),
-            405,
-            headers,
-        )
+        problem = NotThere("This address does not support this method.", "See /openapi.json for its methods.")
+        response = respond(problem, state_of(request), status=405)
+        response.headers.update(headers)
+        return response
     if status < 500:
-        return respond(Unsupported("The request could not be parsed.", "Send JSON as described in /openapi.json."))
-    return defect(error)
+        unreadable = Unsupported("The request could not be parsed.", "Send JSON as described in /openapi.json.")
+        return respond(unreadable, state_of(request))
+    return defect(error, state_of(request))
 
 
-def misdirected() -> Response:
+def misdirected(state: State) -> Response:
     """Return the response to a request for another host."""
-    return JSONResponse(body_of(NotThere("This service does not use this host name.", "Use its public URL.")), 421)
+    return respond(NotThere("This service does not use this host name.", "Use its public URL."), state, status=421)
 
 
-def too_deep() -> Response:
-    return respond(Unsupported("The JSON of this request is nested too deeply.", "Split it into several requests."))
+def too_deep(state: State) -> Response:
+    deep = Unsupported("The JSON of this request is nested too deeply.", "Split it into several requests.")
+    return respond(deep, state)
 
 
-def defect(error: BaseException) -> Response:
+def defect(error: BaseException, state: State) -> Response:
     """Return the response to an internal error. Only its location is reported: its message could hold private values."""
     do = f"Please report it: {source_location(error)}."
-    return JSONResponse({"error": {"code": "defect", "what": "Tidegate failed.", "do": do, "facts": {}}}, 500)
+    return _problem({"code": "defect", "what": "Tidegate failed.", "do": do, "facts": {}}, 500, state)
 
 
 def source_location(error: BaseException) -> str:

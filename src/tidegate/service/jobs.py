@@ -19,7 +19,7 @@ from tidegate.ledger.entry import canonical, sha256
 from tidegate.ledger.jobs import AUDIT, DONE, ENDED, RUNNING, SYNTHESIS, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
 from tidegate.service.datasets import ServedDataset
-from tidegate.service.errors import body_of
+from tidegate.service.errors import content_of
 from tidegate.service.settings import Settings
 from tidegate.web.snippets.synthesize import describe_request, describe_stage
 
@@ -131,12 +131,14 @@ def stopped(served: ServedDataset, job: Job, why: str, **facts: Any) -> str:
     """Return the problem of a job that was stopped, as JSON: why, what was charged, and how to continue."""
     entry = charge_of(served, job)
     if entry is None:
-        return canonical(body_of(JobStopped(f"{why} Nothing was charged.", "Start it again at any time.", **facts)))
+        return canonical(
+            {"error": content_of(JobStopped(f"{why} Nothing was charged.", "Start it again at any time.", **facts))}
+        )
     unit = entry.content().get("unit", "epsilon")
     name, amount = SHORT[unit], Amount.parse(entry.amount).say()
     charged = f"{name[0].upper()}{name[1:]} {amount} was charged before (entry {entry.hash[:8]})"
     what = f"{why} {charged} and is not given back; what was learned is stored."
-    return canonical(body_of(JobStopped(what, CONTINUE, **facts)))
+    return canonical({"error": content_of(JobStopped(what, CONTINUE, **facts))})
 
 
 def charge_of(served: ServedDataset, job: Job) -> Entry | None:

@@ -16,9 +16,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tidegate.errors import TooLarge
+from tidegate.service.access.permissions import API
 from tidegate.service.errors import defect, misdirected, respond, source_location, too_deep
 from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
+from tidegate.service.old_addresses import DEPRECATED, is_old, keeps_working, moved, renew
 from tidegate.service.settings import Settings, host_name, is_loopback
 
 CONTENT = (
@@ -36,12 +38,12 @@ HEADERS = {
 }
 ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
 STRICT = (b"strict-transport-security", b"max-age=31536000")
-BATCHES = re.compile(r"/data/[^/]+/collections/[^/]+/reports")
-UNRECORDED = re.compile(r"/data/[^/]+/collections/[^/]+/(reports|tokens)")
+BATCHES = re.compile(rf"{API}/data/[^/]+/collections/[^/]+/reports")
+UNRECORDED = re.compile(rf"{API}/data/[^/]+/collections/[^/]+/(reports|tokens)")
 # Possessive, and a string that never ends matches up to the end: no byte is read twice, so the scan is linear.
 BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([\[{])|([\]}])', re.DOTALL)
-UPLOADS = re.compile(r"/drafts/[0-9a-f]{20}/file")  # streamed: the route counts and limits the bytes
-FORMS = re.compile(r"(/console)?/drafts/[0-9a-f]{20}/.+|(/console)?/data/[^/]+/policy(/previews)?")
+UPLOADS = re.compile(rf"{API}/drafts/[0-9a-f]{{20}}/file")  # streamed: the route counts and limits the bytes
+FORMS = re.compile(rf"({API}|/console)/drafts/[0-9a-f]{{20}}/.+|({API}|/console)/data/[^/]+/policy(/previews)?")
 LARGE = 4 * 1024  # bytes: scanning these takes about a millisecond; longer bodies are scanned in a thread
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
@@ -67,7 +69,7 @@ class RequestMiddleware:
         except Exception as error:  # report the location only: the message could hold a private value
             log_event("defect", request=outgoing.name, place=source_location(error))
             if not outgoing.status:
-                await defect(error)(scope, receive, outgoing.send)
+                await defect(error, scope["state"])(scope, receive, outgoing.send)
         finally:
             self._log(scope, outgoing)
 
@@ -75,24 +77,29 @@ class RequestMiddleware:
         """Read the body within its limits; return a refusal, or a `receive` that replays the body."""
         if refused := self._headers(scope):
             return refused, receive
+        if is_old(scope["path"]):
+            if not keeps_working(scope):
+                return moved(scope), receive
+            renew(scope)
         bulk = BATCHES.fullmatch(scope["path"]) is not None
         if scope["method"] == "PUT" and UPLOADS.fullmatch(scope["path"]):
             most = self._settings.largest_upload
-            return (_too_large(most) if _length(scope) > most else None), receive
+            return (_too_large(most, scope) if _length(scope) > most else None), receive
         most = self._settings.largest_batch if bulk else self._settings.largest_body
         if FORMS.fullmatch(scope["path"]):
             most = self._settings.largest_form
         if _length(scope) > most:
-            return _too_large(most), receive
+            return _too_large(most, scope), receive
         try:
             async with asyncio.timeout(self._settings.patience):
                 body = await _read_body(receive, most)
         except TimeoutError:
-            return respond(TooLarge("The request took too long to arrive.", "Send it in smaller parts.")), receive
+            late = TooLarge("The request took too long to arrive.", "Send it in smaller parts.")
+            return respond(late, scope["state"]), receive
         if body is None:
-            return _too_large(most), receive
+            return _too_large(most, scope), receive
         if not bulk and await _is_deeper_async(body, self._settings.deepest_json):
-            return too_deep(), receive
+            return too_deep(scope["state"]), receive
         return None, _replay(body, receive)
 
     def _headers(self, scope: Scope) -> Response | None:
@@ -100,21 +107,20 @@ class RequestMiddleware:
         size = sum(len(name) + len(value) for name, value in headers) + len(scope.get("query_string", b""))
         most_headers = self._settings.most_headers
         if len(headers) > most_headers or size > self._settings.largest_headers:
-            return respond(
-                TooLarge(
-                    f"The request has more than {most_headers} headers or they are too long.", "Send fewer headers."
-                )
+            large = TooLarge(
+                f"The request has more than {most_headers} headers or they are too long.", "Send fewer headers."
             )
-        return self._other_host(headers)
+            return respond(large, scope["state"])
+        return self._other_host(scope)
 
-    def _other_host(self, headers: list[tuple[bytes, bytes]]) -> Response | None:
+    def _other_host(self, scope: Scope) -> Response | None:
         """Refuse a request for a host other than the public one; loopback names are accepted."""
         if not self._settings.public_url:
             return None
-        host = host_name(next((value for name, value in headers if name == b"host"), b"").decode("latin-1"))
+        host = host_name(next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1"))
         if host == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(host):
             return None
-        return misdirected()
+        return misdirected(scope["state"])
 
     def _log(self, scope: Scope, outgoing: OutgoingResponse) -> None:
         if self._is_received_report(scope, outgoing.status):
@@ -140,7 +146,8 @@ class OutgoingResponse:
     def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
         self._send, self._secure = send, secure
         self.began, self.name, self.status = time.perf_counter(), secrets.token_hex(8), 0
-        scope.setdefault("state", {})["request"] = self.name
+        self._state = scope.setdefault("state", {})
+        self._state["request"] = self.name
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -149,6 +156,8 @@ class OutgoingResponse:
             present = {name.lower() for name, _ in headers}
             headers += [added for added in ADDED if added[0] not in present]
             headers.append((b"x-request-id", self.name.encode()))
+            if self._state.get("unversioned"):
+                headers += DEPRECATED
             if self._secure:
                 headers.append(STRICT)
             message = {**message, "headers": headers}
@@ -204,5 +213,5 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return inside
 
 
-def _too_large(most: int) -> Response:
-    return respond(TooLarge(f"The request is larger than {most:,} bytes.", "Send it in parts."))
+def _too_large(most: int, scope: Scope) -> Response:
+    return respond(TooLarge(f"The request is larger than {most:,} bytes.", "Send it in parts."), scope["state"])

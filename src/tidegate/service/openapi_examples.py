@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidegate.service.access.permissions import API, TABLE
+
 _HASH = "2a70ccbff1b1f9fd772101570cd43e72ed5fbf23771a16c5624702308ecd4fce"
 _AT = "2026-11-16T10:02:41.845+00:00"
 _EVENT = {"kind": "discrete-laplace/1", "sensitivity": "1", "scale": "10"}
@@ -228,7 +230,7 @@ _COLLECTED = {
     },
 }
 
-EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
+_EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
     ("GET", "/ready"): {
         "status": "ready",
@@ -236,11 +238,11 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "witnesses": [{"address": "/mnt/witness/people.checkpoint", "entries": 7, "problem": ""}],
     },
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
-    ("GET", "/tokens"): {"tokens": [_TOKEN]},
+    ("GET", "/tokens"): {"tokens": [_TOKEN], "next": None},
     ("POST", "/tokens"): {
         "token": "tg_0123456789abcdef_...",
         **_TOKEN,
-        "code": {"Python": 'service.post("/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+        "code": {"Python": 'service.post("/v1/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
     },
     ("GET", "/data"): {"datasets": [_DATASET]},
     ("POST", "/data/{name}/previews"): {
@@ -311,6 +313,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                     "error_95": 31.0,
                     "from": [2],
                     "cost": "0",
+                    "rows": [{"value": 10000, "low": 9938, "high": 10000, "noisy": 10007}],
                     "says": "the number of rows: 10,000, within 31, 95%, from entry 2     cost 0",
                 },
             }
@@ -482,10 +485,14 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     },
 }
 
-EXAMPLES["POST", "/data/{name}/quotes"] = {
-    **EXAMPLES["POST", "/data/{name}/previews"],
+_EXAMPLES["POST", "/data/{name}/quotes"] = {
+    **_EXAMPLES["POST", "/data/{name}/previews"],
     "quote": "eyJkYXRhc2V0Ijoi...",
     "expires": _AT,
     "price": "0.1",
     "answered_before": None,
+}
+EXAMPLES = {
+    (method, path if (method, path) in TABLE else f"{API}{path}"): example
+    for (method, path), example in _EXAMPLES.items()
 }

@@ -22,7 +22,7 @@ from tidegate.ledger.entry import canonical
 from tidegate.ledger.jobs import AUDIT, CANCELLED, DONE, FAILED, SYNTHESIS, WAITING, Job, Jobs
 from tidegate.service.background import BackgroundTask
 from tidegate.service.datasets import ServedDataset, ServedDatasets
-from tidegate.service.errors import body_of, source_location
+from tidegate.service.errors import content_of, source_location
 from tidegate.service.jobs import NOUNS, RESUMED, job_options, stopped
 from tidegate.service.logs import log_event
 from tidegate.service.metrics import Metrics
@@ -143,11 +143,11 @@ class Work(threading.Thread):
         except LedgerUnavailable as error:  # a later attempt continues from what was learned
             log_event("job-interrupted", job=self.job.id, problem=error.code)
         except TidegateError as error:
-            self.outcome = {"state": FAILED, "problem": canonical(body_of(error))}
+            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(error)})}
         except Exception as error:  # report the location only: the message could hold a private value
             log_event("defect", job=self.job.id, place=source_location(error))
             failed = TidegateError("Tidegate failed.", f"Please report it: {source_location(error)}.")
-            self.outcome = {"state": FAILED, "problem": canonical(body_of(failed))}
+            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(failed)})}
 
     def _progress(self, stage: str, done: int, of: int) -> None:
         if self._reason is not None:

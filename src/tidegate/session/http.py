@@ -12,6 +12,7 @@ from tidegate import errors
 from tidegate.errors import TidegateError, Unreachable
 
 T = TypeVar("T")
+API = "/v1"  # the version of the service's addresses
 TIMEOUT, CONNECTING = 600.0, 10.0  # seconds
 PAUSES = (0.1, 0.4, 1.0)  # seconds before a request is sent again
 
@@ -42,7 +43,7 @@ class ServiceClient:
         problem: TidegateError | None = None
         for pause in (*(PAUSES if again else ()), None):
             try:
-                response = self._client.request(method, path, **sent)
+                response = self._client.request(method, f"{API}{path}", **sent)
                 break
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 problem = self._unreachable(error)
@@ -98,7 +99,8 @@ def read_response(build: Callable[[], T]) -> T:
 def error_from(response: httpx.Response) -> TidegateError:
     """Return the exception for an error response; Unreachable if the response is not from a Tidegate service."""
     try:
-        return error_of(response.json()["error"])
+        problem = response.json()
+        return error_of({**problem, "what": problem["detail"]})
     except (ValueError, LookupError, TypeError):
         return Unreachable(
             f"The response is not from a Tidegate service (status {response.status_code}).", "Check the URL."
@@ -106,7 +108,7 @@ def error_from(response: httpx.Response) -> TidegateError:
 
 
 def error_of(data: Mapping[str, Any]) -> TidegateError:
-    """Return the exception for the `error` part of a response."""
+    """Return the exception for an error as JSON values: code, what, do, facts."""
     facts = {str(name): value for name, value in dict(data["facts"]).items()}
     return _classes_by_code().get(data["code"], TidegateError)(data["what"], data["do"], **facts)
 

@@ -25,22 +25,22 @@ from tidegate.noise import SecureBits
 from tidegate.policy import Policy, RowSource, read_policy
 from tidegate.policy.row_source import read_row_source
 from tidegate.policy.tables import with_references
-from tidegate.release.hiding import Selection
+from tidegate.session.address import ledger_address
 from tidegate.session.protocol import Question, choose_poll
-from tidegate.tables import Table, open_linked, open_table
-from tidegate.tables.links import open_parts, related_rows
+from tidegate.tables import open_table
 from tidegate.tables.source import SourceState, is_current, snapshot_folder, source_address, source_state
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
     from tidegate.release.desk import Desk
-    from tidegate.release.hiding import ShowShort
+    from tidegate.release.hiding import Selection, ShowShort
     from tidegate.release.hiding_desk import HidingDesk
     from tidegate.release.request import Progress as DeskProgress
     from tidegate.synthesize.links import LinkedTables
     from tidegate.synthesize.model import Model, Progress
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables
+    from tidegate.tables import Table
 
 
 class Session:
@@ -65,7 +65,7 @@ class Session:
         self._linked: dict[RowSource, Table] = {}
         self._table: Table | None = None
         self._turn = threading.Lock()
-        self._address = ledger or policy.dataset.ledger or f"{policy.dataset.name}.ledger"
+        self._address = ledger
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -102,7 +102,7 @@ class Session:
 
     @property
     def ledger_address(self) -> str:
-        return self._from_folder(self._address)
+        return ledger_address(self.policy, folder=self._folder, ledger=self._address)
 
     def _from_folder(self, address: str) -> str:
         return address if "://" in address else str(self._folder / Path(address).expanduser())
@@ -128,6 +128,8 @@ class Session:
             table = self._linked.get(rows)
             if table is None or not is_current(table):
                 snapshots = snapshot_folder(self.ledger_address)
+                from tidegate.tables import open_linked
+
                 table = open_linked(self.policy, rows, self._given, folder=self._folder, snapshots=snapshots)
                 turns = [other.turn for other in self._linked.values()]
                 table.turn = turns[0] if turns else table.turn  # tables of one database can share a connection
@@ -136,11 +138,15 @@ class Session:
 
     def open_parts(self) -> dict[str, Table]:
         """Return every private table of a policy with linked tables, for the owner's check."""
+        from tidegate.tables.links import open_parts
+
         snapshots = snapshot_folder(self.ledger_address)
         return open_parts(self.policy, self._given, folder=self._folder, snapshots=snapshots)
 
     def check_sources(self) -> str:
         """Open every table and every join that the policy allows, without reading a row; return the engines."""
+        from tidegate.tables.links import related_rows
+
         tables = [self.open_rows(rows) for rows in related_rows(self.policy)] if self.policy.tables else [self.table]
         return ", ".join(dict.fromkeys(table.engine for table in tables))
 

@@ -19,8 +19,6 @@ from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import Number
 from tidegate.ledger import Account
 from tidegate.policy import Policy
-from tidegate.release.hiding import Selection
-from tidegate.release.result import Outcome, Outcomes, Records
 
 if TYPE_CHECKING:
     from tidegate.collect.baskets.rules import RuleSet
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
     from tidegate.collect.run import Submitted
     from tidegate.collect.shares import ShareTable
     from tidegate.collect.trees.survey_tree import SurveyTree
+    from tidegate.release.hiding import Selection
+    from tidegate.release.result import Outcome, Outcomes, Records
     from tidegate.synthesize.model import Progress
     from tidegate.synthesize.quality import PaidQuality
     from tidegate.synthesize.result import SynthesisPreview, SyntheticTables

@@ -7,9 +7,20 @@ universe.py    expressions over public values    groups.py     groups of codes, 
 persons.py     at most k rows per person         guard.py      engine messages are withheld
 """
 
-from tidegate.tables.axes import Axis
-from tidegate.tables.links import open_linked
-from tidegate.tables.source import open_table
-from tidegate.tables.table import Table
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.extras import late_names
+
+if TYPE_CHECKING:
+    from tidegate.tables.axes import Axis
+    from tidegate.tables.links import open_linked
+    from tidegate.tables.source import open_table
+    from tidegate.tables.table import Table
+else:  # a plan needs an axis, but no engine
+    __getattr__ = late_names(
+        __name__, {"Axis": "axes", "Table": "table", "open_linked": "links", "open_table": "source"}
+    )
 
 __all__ = ["Axis", "Table", "open_linked", "open_table"]

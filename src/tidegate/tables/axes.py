@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tidegate.extras import late
 from tidegate.policy import Attribute, Gap, Numeric
 from tidegate.tables.mappings import DROPPED, Grouping, Measured
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+    pa, pc = late("pyarrow"), late("pyarrow.compute")
+
+MOST_CELLS = 2**25
+ROWS = 2**40  # largest expected number of rows: 64-bit sums are used if they cannot overflow with that many
 
 
 @dataclass(frozen=True)

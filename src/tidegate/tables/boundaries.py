@@ -12,7 +12,8 @@ import ibis.expr.operations as ops
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Moment, Timestamp
 from tidegate.tables import functions
-from tidegate.tables.boundary import CODE, LABEL, ROWS, Boundary, clamp, hexadecimal, list_items, split_items
+from tidegate.tables.axes import ROWS
+from tidegate.tables.boundary import CODE, LABEL, Boundary, clamp, hexadecimal, list_items, split_items
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.positions import shapes_of
 

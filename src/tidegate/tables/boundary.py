@@ -14,9 +14,9 @@ import ibis
 
 from tidegate.policy import Attribute, Boolean, Category, Decimal, Key, Moment, Numeric, Text
 from tidegate.tables import functions
+from tidegate.tables.axes import ROWS
 from tidegate.tables.positions import code_of, is_coded, shapes_of
 
-ROWS = 2**40  # largest expected number of rows: 64-bit sums are used if they cannot overflow with that many
 FEW_LABELS = 16  # up to this number, labels are compared one by one; a longer list is joined
 SHIFT = 200_000_000_000  # seconds from the year -4368 to 1970
 LABEL, CODE, KEY_TEXT, ISO = "tidegate_label", "tidegate_code", "tidegate_key_text", "tidegate_iso_"

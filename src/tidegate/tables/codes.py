@@ -13,9 +13,10 @@ from typing import Any
 
 import ibis
 
-from tidegate.errors import SourceUnreadable, Unsupported, did_you_mean
+from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Boolean, Category, Gap, Key, Moment, Numeric, Policy, Text, Time, Timestamp
 from tidegate.tables.boundary import CODE, FEW_LABELS, LABEL, Boundary, possible_labels
+from tidegate.tables.header import check_names
 from tidegate.tables.mappings import Mapped
 from tidegate.tables.positions import is_coded, nearest_code
 
@@ -207,20 +208,9 @@ def _fits_moment(kind: Any, attribute: Moment) -> bool:
     return bool(kind.is_time() if isinstance(attribute, Time) else kind.is_date() or kind.is_timestamp())
 
 
-def check_names(table: Any, attributes: Mapping[str, Attribute]) -> None:
-    """Refuse a source that lacks a declared column, without reading a row."""
-    for name in attributes:
-        if name not in table.columns:
-            raise SourceUnreadable(
-                f'The source has no column "{name}".',
-                f"{did_you_mean(name, table.columns)} Add it to the source, or remove it from [attributes].",
-                column=name,
-            )
-
-
 def check_columns(table: Any, attributes: Mapping[str, Attribute]) -> None:
     """Refuse a source that lacks a declared column or stores it in an unsuitable type, without reading a row."""
-    check_names(table, attributes)
+    check_names(table.columns, attributes)
     for name, attribute in attributes.items():
         if not fits(table[name], attribute):
             raise SourceUnreadable(

@@ -2,23 +2,19 @@
 
 Nothing here is noisy, charged or recorded. It is for the owner only: no verb calls it, and of the service's routes only the
 check of a draft and of a policy, which are for owners and store nothing.
-
-The names and types of a file's columns serve a first policy. Values are read for their types only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from tidegate.errors import SourceMissing, did_you_mean
+from tidegate.errors import did_you_mean
 from tidegate.exact import plain
 from tidegate.frames import Frames, Row, arrow_table
 from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
-from tidegate.policy.draft import ColumnType
 from tidegate.tables.csv_reader import Malformed
 from tidegate.tables.engines import duckdb
 from tidegate.tables.guard import ask_engine
@@ -263,44 +259,3 @@ def _fetch_row(table: Table, expression: Any) -> dict[str, Any]:
     with table.turn:
         row: dict[str, Any] = ask_engine(expression.to_pyarrow, what="checking the data").to_pylist()[0]
     return row
-
-
-def column_types(path: Path) -> dict[str, ColumnType]:
-    """Return each column with its type in the source, for `draft_policy`."""
-    if not path.exists():
-        raise SourceMissing(f'There is no file "{path}".', _suggest_file(path))
-    if path.suffix.lower() in duckdb.CSV:
-        table = ask_engine(lambda: duckdb.detect_types(path), what=f"reading the types of {path.name}")
-    else:
-        table = duckdb.open_file(path, {})
-    return table_types(table)
-
-
-def table_types(table: Any) -> dict[str, ColumnType]:
-    """Return each column of an open table with its type."""
-    return {name: _kind(kind) for name, kind in table.schema().items()}
-
-
-def _suggest_file(path: Path) -> str:
-    """Return a file of that folder with a similar name, or the supported types."""
-    read = (*duckdb.CSV, *duckdb.PARQUET, *duckdb.ARROW)
-    names = [file.name for file in path.parent.glob("*") if file.suffix.lower() in read]
-    suggestion = did_you_mean(path.name, names)
-    supported = "Name a CSV, Parquet or Arrow file, or a folder of Parquet files."
-    return suggestion if suggestion.startswith("Did") else supported
-
-
-def _kind(kind: Any) -> ColumnType:
-    tests: dict[ColumnType, bool] = {
-        "yes-no": kind.is_boolean(),
-        "whole": kind.is_integer(),
-        "decimal": kind.is_floating(),
-        "exact": kind.is_decimal(),
-        "date": kind.is_date(),
-        "time": kind.is_time(),
-        "timestamp": kind.is_timestamp() and not kind.timezone,
-        "instant": kind.is_timestamp(),
-        "uuid": kind.is_uuid(),
-        "text": kind.is_string(),
-    }
-    return next((name for name, matches in tests.items() if matches), "other")

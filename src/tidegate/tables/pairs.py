@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from tidegate.arrays import Ints
 from tidegate.errors import TooManyCells
 from tidegate.policy import Gap
-from tidegate.tables.axes import Axis, scatter
+from tidegate.tables.axes import MOST_CELLS, Axis, scatter
 from tidegate.tables.codes import NO_GAP, in_cells, with_codes
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.mappings import DROPPED
-from tidegate.tables.table import MOST_CELLS, Table
+from tidegate.tables.table import Table
 
 Pair = tuple[int, int]
 

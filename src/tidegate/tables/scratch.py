@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import duckdb
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import Unsupported
+from tidegate.extras import late
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+else:
+    duckdb, pa = late("duckdb"), late("pyarrow")
 
 SECONDS = 1.5  # of one query
 MEMORY = "512MB"

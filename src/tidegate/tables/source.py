@@ -14,14 +14,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-import pyarrow as pa
-
 from tidegate.errors import SourceMissing, Unsupported
+from tidegate.extras import late
 from tidegate.policy import Policy
-from tidegate.tables.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.tables.table import Table
+else:
+    pa = late("pyarrow")
 
 
 def open_table(
@@ -49,6 +54,8 @@ def open_table(
 
 
 def _open_named(source: str, policy: Policy, folder: Path, snapshots: Path | None) -> Table:
+    from tidegate.tables.table import Table
+
     if source.startswith(("postgresql://", "postgres://")):
         from tidegate.tables.engines import postgres
 
@@ -64,6 +71,8 @@ def _open_named(source: str, policy: Policy, folder: Path, snapshots: Path | Non
 
 
 def _open_object(table: Any, policy: Policy) -> Table:
+    from tidegate.tables.table import Table
+
     module = type(table).__module__
     if module.startswith("ibis."):
         return Table(table, policy, table.get_backend().name)

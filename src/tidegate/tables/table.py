@@ -24,19 +24,19 @@ from numpy.typing import NDArray
 from tidegate.errors import SourceUnreadable, TooManyCells, Unsupported
 from tidegate.policy import Attribute, Decimal, EachPerson, Key, Numeric, Policy
 from tidegate.policy.predicates import Predicate
-from tidegate.tables.axes import Axis, scatter
+from tidegate.tables.axes import MOST_CELLS, Axis, scatter
 from tidegate.tables.boundaries import boundary_of
-from tidegate.tables.codes import check_columns, check_names, with_codes
+from tidegate.tables.codes import check_columns, with_codes
 from tidegate.tables.filters import keep_rows
-from tidegate.tables.groups import cells_on_axes, group_rows, in_final_cells, integers, scattered
+from tidegate.tables.groups import cells_on_axes, fetch, group_rows, in_final_cells, integers, scattered
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.header import check_names
 from tidegate.tables.mappings import DROPPED, Measured
 from tidegate.tables.moments import MomentSums, gram, product_measures
 from tidegate.tables.persons import bound_rows
 from tidegate.tables.positions import is_coded
 from tidegate.tables.universe import grouping_of, measured_of
 
-MOST_CELLS = 2**25
 AT_ONCE = 5_000  # keys per query
 NAMED, CELL, CODED = "tidegate_key", "tidegate_cell_", "tidegate_code_of"
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Table:
 
     def without_rows(self) -> Table:
         """Return the same columns on the same engine without rows: a failure there has a public reason."""
-        check_names(self._source, self.policy.attributes)
+        check_names(self._source.columns, self.policy.attributes)
         empty = copy(self)
         for name in ("counted", "size", "_statements"):
             empty.__dict__.pop(name, None)
@@ -210,7 +210,7 @@ class Table:
         pairs = in_final_cells(rows, axes, self.policy, self.boundary, person=key).distinct()
         groups = pairs.group_by([f"g{n}" for n in range(len(axes))]).aggregate(n=pairs.person.count())
         with self.turn:
-            return ask_engine(lambda: scattered(groups.to_pyarrow(), axes, ["n"], final=True)["n"], what="counting")
+            return ask_engine(lambda: scattered(fetch(groups), axes, ["n"], final=True)["n"], what="counting")
 
     def products(
         self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
@@ -345,7 +345,7 @@ class Table:
             rows = self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
         groups = group_rows(rows, axes, measures, self.boundary, self.policy)
         with self.turn:
-            return ask_engine(lambda: finish(groups.to_pyarrow()), what="counting")
+            return ask_engine(lambda: finish(fetch(groups)), what="counting")
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,23 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from tidegate.errors import Unsupported
+from tidegate.extras import late
 from tidegate.policy import Attribute, Numeric, Policy
 from tidegate.tables.expressions import column_name, columns_of, names_in, parse_expression, runnable, write
 from tidegate.tables.mappings import DROPPED, Grouping, Ints, Mapped, Measured
 from tidegate.tables.scratch import ScratchFailed, scratch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = late("pyarrow")
 
 MOST_COMBINATIONS = 2**21
 MOST_SHOWN = 80  # characters of an expression in a message

@@ -14,7 +14,7 @@ from tidegate.errors import SourceUnreadable
 from tidegate.policy import Dataset, Integer, Policy
 from tidegate.session import open_session
 from tidegate.tables import Table
-from tidegate.tables.inspection import column_types
+from tidegate.tables.column_types import column_types
 from tidegate_papers.identifiability.paper import ATTRIBUTES, ROWS, Attribute
 
 HOW_TO_GET = (

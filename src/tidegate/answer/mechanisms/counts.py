@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from tidegate.answer.mechanisms.mechanism import (
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, scale_for, sigma_for
 from tidegate.policy import Policy
-from tidegate.tables import Table
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 Counted = DiscreteLaplace | DiscreteGaussian
 

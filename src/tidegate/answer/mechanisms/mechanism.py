@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,11 @@ from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, Event, Gaussi
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, Gaussian, Laplace, Noise
 from tidegate.policy import Category, Policy
-from tidegate.tables import Axis, Table
+from tidegate.tables import Axis
 from tidegate.tables.universe import grouping_of
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 
 @dataclass(frozen=True)

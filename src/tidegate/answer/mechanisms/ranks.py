@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from tidegate.answer.mechanisms.mechanism import Exact, Reading, axes_of, cells_
 from tidegate.answer.request import Query
 from tidegate.noise import Bits, exponential_choice, exponential_choices
 from tidegate.policy import Numeric, Policy
-from tidegate.tables import Axis, Table
+from tidegate.tables import Axis
 from tidegate.tables.universe import measured_of
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 FINE = 2**12
 FINEST = 2**40  # steps of the square root of an average loss

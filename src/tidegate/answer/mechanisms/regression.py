@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ from tidegate.answer.request import Query
 from tidegate.arrays import Floats
 from tidegate.noise import STEPS, Bits, box_noise, discrete_gaussian, discrete_laplace, round_up, scale_for, sigma_for
 from tidegate.policy import Numeric, Policy
-from tidegate.tables import Table
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 FLAT = 1e-4
 AGAIN = 2_000  # simulated noises, to estimate the error

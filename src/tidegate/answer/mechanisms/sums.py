@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from tidegate.arrays import Floats
 from tidegate.exact import say
 from tidegate.noise import Bits, Noise, round_up, sigma_for
 from tidegate.policy import EachRow, Numeric, Policy
-from tidegate.tables import Table
 from tidegate.tables.mappings import Measured
 from tidegate.tables.universe import measured_of
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 # The split of the budget between number, sum and squares if all are noisy. The best split depends on the data; these are
 # public and work well if the mean is within a third of the range from its middle.

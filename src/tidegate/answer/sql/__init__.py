@@ -67,7 +67,8 @@ def plan_sql(text: str, policy: Policy, *, cells: int = MOST_CELLS) -> SqlPlan:
             notes = tuple(NOTES[note] for note in sorted(compiler.notes))
             plain = _is_plain(compiled, compiler) and (_has_histogram(compiler) or not _renames(tree))
             statement = Statement(compiled, tuple(compiler.cores), notes, plain)
-            statement.rehearse()
+            if not plain:  # nothing of a plain one runs on released numbers
+                statement.rehearse()
             statements.append(statement)
     except (TidegateError, RecursionError) as error:
         if isinstance(error, TidegateError):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tidegate.answer.mechanisms import read_stored
@@ -17,10 +16,16 @@ from tidegate.answer.mechanisms.regression import Sums, float_noise
 from tidegate.answer.request import Query
 from tidegate.answer.rows import moment_of
 from tidegate.answer.sql.cores import Core, Slot
+from tidegate.extras import late
 from tidegate.noise import Laplace
 from tidegate.policy import Numeric, Policy
 from tidegate.tables.mappings import Grouping
 from tidegate.tables.universe import cells_where, grouping_of, measured_of, values_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = late("pyarrow")
 
 COUNTS = ("count", "persons", "distinct", "histogram")
 RANKS = ("quantile", "min", "max")
@@ -119,7 +124,13 @@ def _layout(core: Core, index: int) -> tuple[tuple[int, ...], Any, dict[str, Any
 
 def leaves_out_cells(core: Core, position: int) -> bool:
     """Return whether the condition excludes cells of a grouping."""
-    return not _group_labels(core, position)[1].all()
+    name = core.groups[position]
+    attribute = grouping_of(core.policy, name)
+    if isinstance(attribute, Grouping):
+        count = len(attribute.values)
+    else:
+        count = attribute.size + (getattr(attribute, "missing", "dropped") == "value")
+    return not cells_where(core.policy, name, core.texts, count).all()
 
 
 def _group_labels(core: Core, position: int) -> tuple[pa.Array, NDArray[np.bool_]]:

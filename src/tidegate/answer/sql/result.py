@@ -6,21 +6,24 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from tidegate.extras import late
 from tidegate.frames import Frames
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = late("pyarrow")
 
 MOST_SHOWN = 30
 Array = NDArray[Any]
 
 
-TYPES = {"bool": pa.bool_(), "int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
-TYPES |= {"date32[day]": pa.date32(), "timestamp[us]": pa.timestamp("us"), "time64[us]": pa.time64("us")}
-TYPES |= {"duration[us]": pa.duration("us")}
 PARSERS: dict[str, Any] = {
     "date32[day]": dt.date.fromisoformat,
     "timestamp[us]": dt.datetime.fromisoformat,
@@ -83,9 +86,17 @@ def _json(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
+@cache
+def _types() -> dict[str, pa.DataType]:
+    """Return the types of columns in JSON, by name."""
+    types = {"bool": pa.bool_(), "int64": pa.int64(), "double": pa.float64(), "string": pa.string()}
+    types |= {"date32[day]": pa.date32(), "timestamp[us]": pa.timestamp("us"), "time64[us]": pa.time64("us")}
+    return types | {"duration[us]": pa.duration("us")}
+
+
 def _from_json(values: list[Any], kind: str) -> pa.Array:
     parse: Any = PARSERS.get(kind, lambda value: value)
-    return pa.array([None if value is None else parse(value) for value in values], TYPES.get(kind))
+    return pa.array([None if value is None else parse(value) for value in values], _types().get(kind))
 
 
 def _end(values: list[Any], kind: str) -> Array:

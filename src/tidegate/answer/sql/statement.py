@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from sqlglot import exp
 
 from tidegate.answer.request import Query
@@ -16,8 +15,14 @@ from tidegate.answer.sql.cells import RANKS, ROW, Numbers, core_table, inventor,
 from tidegate.answer.sql.cores import Core
 from tidegate.answer.sql.result import SqlResult, simple_types
 from tidegate.errors import Unsupported
+from tidegate.extras import late
 from tidegate.tables.expressions import write
 from tidegate.tables.scratch import ScratchFailed, scratch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+else:
+    pa = late("pyarrow")
 
 INVENTED = 3
 REDRAWN, MOST_REDRAWN = 100, 1_000  # repetitions, and rows of a result

@@ -18,7 +18,7 @@ Reference:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tidegate.accounting import Event
 from tidegate.answer.mechanisms.estimates import Estimated
@@ -30,7 +30,9 @@ from tidegate.answer.workloads.marginals import marginal_strategies
 from tidegate.arrays import Ints
 from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.tables import Table
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 STATISTICS = ("count", "histogram")
 

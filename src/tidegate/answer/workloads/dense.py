@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from tidegate.answer.workloads.domain import Domain, domain_of
 from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits, scale_for, sigma_for
 from tidegate.policy import Policy
-from tidegate.tables import Table
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 MOST_CELLS = 2048  # of a domain that is solved as one dense system
 MOST_WEIGHTS = 20_000_000  # numbers in the matrix of all queries over all cells

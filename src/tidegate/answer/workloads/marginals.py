@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import chain, combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,10 @@ from tidegate.answer.workloads.domain import Domain, cells_along, domain_of
 from tidegate.arrays import Floats, Ints
 from tidegate.noise import Bits, round_up, sigma_for
 from tidegate.policy import Policy
-from tidegate.tables import Axis, Table
+from tidegate.tables import Axis
+
+if TYPE_CHECKING:
+    from tidegate.tables import Table
 
 STEPS = 300  # of the search for weights
 FINE = 2**20

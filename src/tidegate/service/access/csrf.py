@@ -22,5 +22,5 @@ def refuse_foreign(method: str, cookie: str, token: str) -> None:
     if method not in SAFE and not hmac.compare_digest(expected, token.encode("utf-8", "surrogatepass")):
         raise NotAllowed(
             "A change that is authenticated by a cookie needs the header X-CSRF-Token.",
-            "Get its value from GET /me, or send Authorization: Bearer instead.",
+            "Get its value from GET /v1/me, or send Authorization: Bearer instead.",
         )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import anyio.to_thread
 from fastapi import Request, Response
+from fastapi.datastructures import DefaultPlaceholder
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
@@ -18,13 +19,15 @@ from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import cookie_of
-from tidegate.service.errors import DESCRIPTIONS
+from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
+from tidegate.service.etags import CONDITION, UNCHANGED, tagged
 from tidegate.service.forms import form_fields
+from tidegate.service.models.base import Declared
 from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
-ERROR = {"$ref": "#/components/schemas/Error"}
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
 class Guard:
@@ -100,10 +103,17 @@ class GuardedRoute(APIRoute):
         options["responses"] = {
             **_errors(self.rule),
             **_example(self.rule, options),
+            **(UNCHANGED if self.rule.is_read else {}),
             **(options.get("responses") or {}),
         }
-        options["openapi_extra"] = {**_security(self.rule), **(options.get("openapi_extra") or {})}
+        options["openapi_extra"] = {
+            **_security(self.rule),
+            **({"parameters": [CONDITION]} if self.rule.is_read else {}),
+            **(options.get("openapi_extra") or {}),
+        }
         options["operation_id"] = endpoint.__name__
+        if not isinstance(options.get("response_model"), DefaultPlaceholder | None):
+            options["response_model"] = Annotated[Any, Declared(options["response_model"])]
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Handler:
@@ -111,7 +121,8 @@ class GuardedRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             request.state.caller = await request.app.state.guard.check(request, self.rule)
-            return await inside(request)
+            response = await inside(request)
+            return tagged(request, response) if self.rule.is_read else response
 
         return handle
 
@@ -155,6 +166,6 @@ def _errors(rule: Rule) -> dict[int | str, dict[str, Any]]:
     codes |= {404} if "{" in rule.path else set()
     codes |= {409} if rule.method != "GET" or "{" in rule.path else set()
     return {
-        code: {"description": DESCRIPTIONS[code], "content": {"application/json": {"schema": ERROR}}}
+        code: {"description": DESCRIPTIONS[code], "content": {PROBLEM_TYPE: {"schema": PROBLEM}}}
         for code in sorted(codes)
     }

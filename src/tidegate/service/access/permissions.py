@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+API = "/v1"  # the version of the API, in front of every address that is neither a page nor a health check
+UNVERSIONED = ("pages", "health")  # tags
 OWNER, ANALYST, RESPONDENT, PUBLIC = "owner", "analyst", "respondent", "public"
 ROLES = (OWNER, ANALYST, RESPONDENT, PUBLIC)
 
@@ -26,6 +28,11 @@ class Rule:
     says: str
 
     @property
+    def is_read(self) -> bool:
+        """Whether it returns something of the API and changes nothing."""
+        return self.method == "GET" and self.tag not in UNVERSIONED
+
+    @property
     def key(self) -> tuple[str, str]:
         return self.method, self.path
 
@@ -36,7 +43,7 @@ _SURVEYS = "/data/{name}/collections"
 _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
 _JOBS, _AUDITS = "/data/{name}/syntheses", "/data/{name}/audits"
 
-RULES = (
+_RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
     Rule("GET", "/ready", EVERYBODY, "health", "Check that the ledger responds as well"),
     Rule("GET", "/metrics", OWNERS, "health", "Get counts and times of requests for Prometheus"),
@@ -57,6 +64,13 @@ RULES = (
         "Get a signed quote: a query at a price, valid for 15 minutes",
     ),
     Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Run a query or a quote: charge, answer, record"),
+    Rule(
+        "GET",
+        "/data/{name}/answers/{number}",
+        ANALYSTS,
+        "answer",
+        "Get a stored answer by its ledger entry, at no cost",
+    ),
     Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "Derive results from earlier answers at no cost"),
     Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "List your own queries, or all queries for an owner"),
     Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "Download queries and answers as a notebook"),
@@ -183,6 +197,7 @@ RULES = (
         "ledger",
         "Get the proof that the ledger contains an entry; an analyst gets those of their own charges",
     ),
+    Rule("GET", "/ledger/entries/{number}", OWNERS, "ledger", "Get an entry with its description"),
     Rule("GET", "/ledger/verification", OWNERS, "ledger", "Verify hashes, chain, prices, and totals of all entries"),
     Rule(
         "GET",
@@ -260,7 +275,11 @@ RULES = (
     Rule("GET", "/client/operators/{file}", EVERYBODY, "pages", "The operators of the randomizer"),
 )
 
+RULES = tuple(rule if rule.tag in UNVERSIONED else replace(rule, path=f"{API}{rule.path}") for rule in _RULES)
 TABLE = {rule.key: rule for rule in RULES}
+MOVED = frozenset(
+    rule.path.split("/")[2] for rule in RULES if rule.path.startswith(f"{API}/")
+)  # first parts of addresses
 
 
 def as_text() -> str:

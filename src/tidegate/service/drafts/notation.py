@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tidegate.tables.csv_reader import MOST_CHARACTERS
-from tidegate.tables.engines.duckdb import read_header
+from tidegate.tables.header import read_header
 
 COMMA_NUMBER = re.compile(r"([+-]?)(\d{1,3}(?:\.\d{3})+|\d+)(?:,(\d+))?\s*(?:€|EUR|CHF|%)?")
 POINT_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})((?: \d{1,2}:\d{2}(?::\d{2})?)?)")

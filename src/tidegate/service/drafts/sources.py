@@ -27,8 +27,8 @@ from tidegate.errors import NotThere, SourceUnreadable, TidegateError, TooLarge,
 from tidegate.policy.draft import ColumnType
 from tidegate.service.drafts.notation import rewrite
 from tidegate.service.folder import ServiceFolder
-from tidegate.tables.engines.duckdb import CSV, PARQUET
-from tidegate.tables.inspection import column_types, table_types
+from tidegate.tables.column_types import column_types, table_types
+from tidegate.tables.header import CSV, PARQUET
 
 ENCODINGS = {
     "utf-8": "UTF-8",

@@ -10,12 +10,12 @@ from fastapi.responses import Response
 from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.access import list_tokens
-from tidegate.service.routes.dependencies import CurrentCaller, router
+from tidegate.service.routes.access import visible_tokens
+from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.ledger import token_code
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/console/access", **PAGE)
@@ -25,7 +25,7 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
     desks = [name for name in names if request.app.state.datasets[name].policy.release_promises]
     example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
-        **list_tokens(request, caller),
+        "tokens": visible_tokens(request, caller),
         "names": names,
         "desks": desks,
         "units": {name: SHORT[budget_of(request.app.state.datasets[name].policy).unit] for name in names},
@@ -34,4 +34,4 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "codes": token_code(example, address=service_url(request), policy=first),
     }
-    return show("access", request, view, here="access", json_urls=("/tokens",))
+    return show("access", request, view, here="access", json_urls=("/v1/tokens",))

@@ -9,14 +9,14 @@ from fastapi.responses import Response
 
 from tidegate.policy import Category, Moment, Numeric, Policy, Text
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.answers import history
+from tidegate.service.routes.answers import history_after
 from tidegate.service.routes.datasets import describe_data
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.ledger import can_prove
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
-routes = router()
+routes = unversioned_router()
 LATEST = 20
 
 
@@ -24,11 +24,11 @@ LATEST = 20
 def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     description = describe_data(served, caller)
     earlier = (
-        history(served, caller, newest=True, limit=LATEST)
+        history_after(served, caller, 0, LATEST, newest=True)
         if description["account"]
         else {"questions": [], "next": None}
     )
-    json_urls = (f"/data/{served.name}", f"/data/{served.name}/history?newest=true&limit={LATEST}")
+    json_urls = (f"/v1/data/{served.name}", f"/v1/data/{served.name}/history?newest=true&limit={LATEST}")
     code = {
         PYTHON: connection_code(service_url(request), served.name),
         COMMAND: f"tidegate check {served.name}.toml",

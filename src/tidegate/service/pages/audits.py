@@ -8,10 +8,10 @@ from fastapi.responses import Response
 from tidegate.ledger.jobs import AUDIT, Jobs
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.audits import audit_to_dict, find_audit, report_of
-from tidegate.service.routes.dependencies import Served, router
+from tidegate.service.routes.dependencies import Served, unversioned_router
 from tidegate.service.routes.syntheses import JobName
 
-routes = router()
+routes = unversioned_router()
 SHOWN = 50  # audits on the page
 
 
@@ -24,13 +24,13 @@ def audits_page(request: Request, served: Served) -> Response:
         "is_possible": not served.policy.tables,
         "codes": {"Command line": f"tidegate audit {served.name}.toml --seconds 60"},
     }
-    json_url = f"/data/{served.name}/audits"
+    json_url = f"/v1/data/{served.name}/audits"
     return show("audits", request, {**view, "view": view}, here="audits", json_urls=(json_url,), dataset=served.name)
 
 
 @routes.get("/console/data/{name}/audits/{job}", **PAGE)
 def audit_page(request: Request, served: Served, job: JobName) -> Response:
     stored = find_audit(served, job)
-    json_url = f"/data/{served.name}/audits/{job}/report"
+    json_url = f"/v1/data/{served.name}/audits/{job}/report"
     view = {"name": served.name, "job": audit_to_dict(stored), "report": report_of(stored)["report"], "at": json_url}
     return show("audit", request, view, here="audits", json_urls=(json_url,), dataset=served.name)

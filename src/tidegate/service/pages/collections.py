@@ -11,16 +11,16 @@ from tidegate.service.access.permissions import OWNER
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.collection_drafts import describe_loss, list_collections
 from tidegate.service.routes.collections import Survey, collection_state
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.collect import collection_code, listing_code
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/console/data/{name}/collections", **PAGE)
 def collections_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
-    at = f"/data/{served.name}/collections"
+    at = f"/v1/data/{served.name}/collections"
     service = {"address": service_url(request), "dataset": served.name}
     view = {**list_collections(served), "at": at, "may_make": caller.role == OWNER}
     page = {"view": view, "listed": view["collections"], "may_add": view["may_add"], "codes": listing_code(**service)}
@@ -29,7 +29,7 @@ def collections_page(request: Request, served: Served, caller: CurrentCaller) ->
 
 @routes.get("/console/data/{name}/collections/{collection}", **PAGE)
 def collection_page(request: Request, served: Served, collection: Survey, caller: CurrentCaller) -> Response:
-    at, state = f"/data/{served.name}/collections/{collection}", collection_state(served, collection, charts=True)
+    at, state = f"/v1/data/{served.name}/collections/{collection}", collection_state(served, collection, charts=True)
     survey = served.survey(collection)
     losses, questions = survey.respondent_loss.questions, survey.collection.questions
     service = {"address": service_url(request), "dataset": served.name}

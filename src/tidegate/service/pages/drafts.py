@@ -19,17 +19,17 @@ from tidegate.service.drafts.promise import one_in, random_guess
 from tidegate.service.drafts.publication import access_problems
 from tidegate.service.drafts.simulation import PLANS, simulate
 from tidegate.service.drafts.store import STEPS, Draft, Fields, Step
-from tidegate.service.errors import body_of
+from tidegate.service.errors import content_of
 from tidegate.service.forms import form_fields
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import router
+from tidegate.service.routes.dependencies import unversioned_router
 from tidegate.service.routes.drafts import (
     DraftId,
     Shop,
     Workshop,
+    all_drafts,
     check_columns,
     describe_draft,
-    list_drafts,
     publish_stored,
     remove_draft,
     save_step,
@@ -38,7 +38,7 @@ from tidegate.service.routes.drafts import (
     with_access,
 )
 
-routes = router()
+routes = unversioned_router()
 TITLES = {
     "source": "Source",
     "people": "Who is protected",
@@ -52,8 +52,8 @@ FIELDS_OF_SOURCE = {"path": "path", "database": "table"}  # where the problem of
 
 @routes.get("/console/drafts", **PAGE)
 def drafts_page(request: Request, shop: Shop) -> Response:
-    view = {**list_drafts(shop), "titles": TITLES}
-    return show("drafts", request, view, here="drafts", json_urls=("/drafts",))
+    view = {**all_drafts(shop), "titles": TITLES}
+    return show("drafts", request, view, here="drafts", json_urls=("/v1/drafts",))
 
 
 @routes.post("/console/drafts", **PAGE)
@@ -133,7 +133,7 @@ def _show_step(
         "many_fields": fields,
         "problems": problems,
         "labels": {name: _label(draft, step, name) for name in problems},
-        "error": body_of(error, owner=True)["error"] if error else None,
+        "error": content_of(error, owner=True) if error else None,
         "back": STEPS[STEPS.index(step) - 1] if step != STEPS[0] else "",
         "report": None,
         "token": None,
@@ -143,7 +143,7 @@ def _show_step(
     if error is not None and step == "source":
         source = next(iter(fields.get("source", [])), "")
         view["problems"] = {FIELDS_OF_SOURCE.get(source, "upload"): f"{error.what} {error.do}".strip()}
-    return show(f"draft_{step}", request, view, here="drafts", json_urls=(f"/drafts/{draft.id}",))
+    return show(f"draft_{step}", request, view, here="drafts", json_urls=(f"/v1/drafts/{draft.id}",))
 
 
 def _label(draft: Draft, step: Step, name: str) -> str:

@@ -15,21 +15,21 @@ from tidegate.errors import NotSignedIn, NotThere, TidegateError, TooOften, Unsu
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.permissions import OWNER, RESPONDENT
 from tidegate.service.access.sessions import form_cookie, form_cookie_name
-from tidegate.service.errors import body_of, status_of
+from tidegate.service.errors import content_of, status_of
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.access import begin_session
 from tidegate.service.routes.collections import Survey
 from tidegate.service.routes.datasets import list_data
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.home import home_content
-from tidegate.service.routes.ledger import entries
+from tidegate.service.routes.ledger import entries_after
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.assets import served_files
 from tidegate.web.poll_form import poll_view
 from tidegate.web.render import render
 from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
-routes = router()
+routes = unversioned_router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
 LATEST = 8
 NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
@@ -65,7 +65,7 @@ def _sign_in_page(request: Request, next_page: str, error: TidegateError | None 
     settings: Settings = request.app.state.settings
     carrier = Response()
     cookie = form_cookie(request, carrier, secure=settings.secure)
-    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": body_of(error)["error"] if error else None}
+    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": content_of(error) if error else None}
     page = show("sign_in", request, view, here="sign-in")
     page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
     page.status_code = status_of(error) if error else 200
@@ -89,12 +89,12 @@ def _next(path: str) -> str:
 @routes.get("/console", **PAGE)
 def overview(request: Request, caller: CurrentCaller) -> Response:
     view = {**list_data(request, caller), "entries": None, "warnings": [], "may_add": False}
-    json_urls: tuple[str, ...] = ("/data",)
+    json_urls: tuple[str, ...] = ("/v1/data",)
     if caller.role == OWNER:
         view |= home_content(request, caller, charts=True)
-        view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
+        view |= {"entries": entries_after(request, caller, 0, LATEST, newest=True)["entries"]}
         view["may_add"] = request.app.state.datasets.folder is not None and not caller.dataset
-        json_urls = ("/home", f"/ledger/entries?newest=true&limit={LATEST}")
+        json_urls = ("/v1/home", f"/v1/ledger/entries?newest=true&limit={LATEST}")
     view["codes"] = _overview_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])
     return show("overview", request, view, here="overview", json_urls=json_urls)
 
@@ -106,7 +106,7 @@ def form(request: Request, served: Served, collection: Survey) -> Response:
     is_over = poll is not None and poll.closes <= current_time()
     closed = survey.collection.closed or survey.closed or is_over
     description = {**survey.collection.public_dict(), "closed": closed}
-    address = f"/data/{served.name}/collections/{collection}"
+    address = f"/v1/data/{served.name}/collections/{collection}"
     view = {"description": description, "send_to": f"{address}/reports"}
     if poll is None:
         return HTMLResponse(render("form", view))

@@ -19,11 +19,11 @@ from tidegate.service.datasets import ServedDataset
 from tidegate.service.drafts.policy import AMOUNT, MOST_ONE_IN, rho_of
 from tidegate.service.drafts.promise import one_in
 from tidegate.service.drafts.store import Fields
-from tidegate.service.errors import body_of
+from tidegate.service.errors import content_of
 from tidegate.service.forms import form_fields
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.datasets import describe_data
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.policies import (
     check_data,
     get_policy,
@@ -33,7 +33,7 @@ from tidegate.service.routes.policies import (
     without_locations,
 )
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/console/data/{name}/policy", **PAGE)
@@ -70,7 +70,7 @@ def _post(request: Request, served: ServedDataset, caller: Caller, fields: Field
     except TidegateError as error:
         request.state.refused = error.code
         typed_text = {"text": _field(fields, "toml")} if "toml" in fields else {}
-        more |= {"error": body_of(error, owner=True)["error"], **typed_text}
+        more |= {"error": content_of(error, owner=True), **typed_text}
     return _show(request, served, caller, more)
 
 
@@ -141,4 +141,6 @@ def _show(request: Request, served: ServedDataset, caller: Caller, more: dict[st
         "saved": False,
         **more,
     }
-    return show("policy", request, view, here="policy", json_urls=(f"/data/{served.name}/policy",), dataset=served.name)
+    return show(
+        "policy", request, view, here="policy", json_urls=(f"/v1/data/{served.name}/policy",), dataset=served.name
+    )

@@ -17,13 +17,13 @@ from tidegate.collect.polls.respondent_texts import LANGUAGES, text_language
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.collections import Survey, results_of
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.poll_drafts import what_respondents_read
 from tidegate.service.routes.polls import MOST_SLIPS, list_polls, poll_of, poll_state, qr_modules
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.poll import listing_code, poll_code
 
-routes = router()
+routes = unversioned_router()
 START = {"epsilon": "2", "random": "1/3", "clients": 250}  # of a new poll
 LANGUAGE_NAMES = {
     "en": "English",
@@ -47,13 +47,13 @@ LANGUAGE_NAMES |= {
 def polls_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     view = {**list_polls(request, served), "may_make": caller.role == OWNER}
     view["codes"] = listing_code(address=service_url(request), dataset=served.name)
-    return show("polls", request, view, here="polls", json_urls=(f"/data/{served.name}/polls",), dataset=served.name)
+    return show("polls", request, view, here="polls", json_urls=(f"/v1/data/{served.name}/polls",), dataset=served.name)
 
 
 @routes.get("/console/data/{name}/new-poll", **PAGE)
 def builder_page(request: Request, served: Served) -> Response:
     view = {
-        "at": f"/data/{served.name}/polls",
+        "at": f"/v1/data/{served.name}/polls",
         "dataset": served.name,
         "taken": list(served.policy.collections),
         "languages": [
@@ -69,12 +69,12 @@ def builder_page(request: Request, served: Served) -> Response:
 @routes.get("/console/data/{name}/polls/{collection}", **PAGE)
 def poll_page(request: Request, served: Served, collection: Survey, caller: CurrentCaller) -> Response:
     state = poll_state(request, served, collection)
-    at = f"/data/{served.name}/polls/{collection}"
+    at = f"/v1/data/{served.name}/polls/{collection}"
     codes = poll_code(collection, address=service_url(request), dataset=served.name)
     definition, poll = poll_of(served, collection)
     view = {
         "at": at,
-        "closing": f"/data/{served.name}/collections/{collection}/closing",
+        "closing": f"/v1/data/{served.name}/collections/{collection}/closing",
         "state": state,
         "all_codes": codes,
     }
@@ -93,7 +93,7 @@ def poll_page(request: Request, served: Served, collection: Survey, caller: Curr
 @routes.get("/console/data/{name}/polls/{collection}/share", **PAGE)
 def share_page(request: Request, served: Served, collection: Survey) -> Response:
     state = poll_state(request, served, collection)
-    at = f"/data/{served.name}/polls/{collection}"
+    at = f"/v1/data/{served.name}/polls/{collection}"
     view = {
         "at": at,
         "state": state,
@@ -115,10 +115,10 @@ def results_page(
     poll_of(served, collection)
     results = results_of(served, collection)
     chosen = language if language in results.languages else results.languages[0]
-    at = f"/data/{served.name}/collections/{collection}/results"
+    at = f"/v1/data/{served.name}/collections/{collection}/results"
     view: dict[str, Any] = {
         "at": at,
-        "chart_at": f"/data/{served.name}/polls/{collection}/chart",
+        "chart_at": f"/v1/data/{served.name}/polls/{collection}/chart",
         "poll": collection,
         "results": results,
         "language": chosen,

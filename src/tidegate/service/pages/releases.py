@@ -11,7 +11,7 @@ from tidegate.errors import NotThere
 from tidegate.policy.hiding import join_hidings
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import CurrentCaller, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.releases import (
     MOST_RECORDS,
     Promise,
@@ -23,14 +23,14 @@ from tidegate.service.routes.releases import (
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.release import hiding_code, release_code
 
-routes = router()
+routes = unversioned_router()
 
 
 @routes.get("/console/data/{name}/desks/{promise}", **PAGE)
 def desk_page(request: Request, served: Served, promise: Promise) -> Response:
     if promise not in served.policy.release_promises:
         raise NotThere("This data set has no release promise of that name.")
-    json_url = f"/data/{served.name}/desks/{promise}"
+    json_url = f"/v1/data/{served.name}/desks/{promise}"
     view: dict[str, Any] = {
         "at": json_url,
         "desk": promise,
@@ -38,7 +38,7 @@ def desk_page(request: Request, served: Served, promise: Promise) -> Response:
         **describe_promise(served, promise),
     }
     if promise in served.policy.hidings:
-        template, json_urls = "hiding_desk", [json_url, f"{json_url}/released", f"/data/{served.name}/selections"]
+        template, json_urls = "hiding_desk", [json_url, f"{json_url}/released", f"/v1/data/{served.name}/selections"]
         view |= _hiding_view(served, promise, address=service_url(request))
     else:
         template, json_urls = "desk", [json_url, f"{json_url}/released"]
@@ -66,7 +66,7 @@ def _hiding_view(served: ServedDataset, promise: str, *, address: str) -> dict[s
     among = served.policy.hidings[promise].among
     return {
         "state": state,
-        "selections_at": f"/data/{served.name}/selections",
+        "selections_at": f"/v1/data/{served.name}/selections",
         "joint_about": list(joint.about),
         "among": among,
         "most_records": MOST_RECORDS,
@@ -78,4 +78,4 @@ def _hiding_view(served: ServedDataset, promise: str, *, address: str) -> dict[s
 def record_page(request: Request, caller: CurrentCaller) -> Response:
     view = own_record(request, caller)
     shown = {"view": view, "offered": view["desks"], "belongs_to": view["dataset"], "key": view["key"]}
-    return show("record", request, shown, here="record", json_urls=("/record",))
+    return show("record", request, shown, here="record", json_urls=("/v1/record",))

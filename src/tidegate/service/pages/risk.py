@@ -19,10 +19,10 @@ from tidegate.operators import (
 )
 from tidegate.policy import Policy
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.dependencies import CurrentCaller, router
+from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
 from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
-routes = router()
+routes = unversioned_router()
 SHOWN = (SquareWave, LaplaceNoise, UniformNoise, RandomizedResponse)  # at first
 START: dict[str, Any] = {
     "worlds": "99",
@@ -58,7 +58,7 @@ def risk_page(request: Request, caller: CurrentCaller) -> Response:
     universes = [universe for name in visible for universe in universes_of(datasets[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
     worlds = f"worlds={START['worlds']}"
-    json_urls = (f"/risk/meaning?rho={START['rho']}&{worlds}", f"/risk/curve?{worlds}")
+    json_urls = (f"/v1/risk/meaning?rho={START['rho']}&{worlds}", f"/v1/risk/curve?{worlds}")
     return show("risk", request, {**view, "view": view}, here="risk", json_urls=json_urls)
 
 

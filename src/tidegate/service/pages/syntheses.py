@@ -19,12 +19,12 @@ from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import job_to_dict
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.datasets import summary
-from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
+from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, unversioned_router
 from tidegate.service.routes.syntheses import JobName, synthesis_state
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.synthesize import download_code, quality_code, synthesis_code
 
-routes = router()
+routes = unversioned_router()
 SHOWN = 50  # jobs on the page
 DELTA = "0.000001"  # of an epsilon that stands for a Z, unless another one is entered
 FIRST = "0.5"  # used if the remaining budget is unknown
@@ -39,7 +39,7 @@ def synthesize_page(request: Request, served: Served, caller: CurrentCaller) -> 
         "may_start": caller.role == OWNER,
     }
     view["codes"] = _codes(request, view)
-    json_urls = (f"/data/{served.name}", f"/data/{served.name}/syntheses")
+    json_urls = (f"/v1/data/{served.name}", f"/v1/data/{served.name}/syntheses")
     return show(
         "synthesize", request, {**view, "view": view}, here="synthesize", json_urls=json_urls, dataset=served.name
     )
@@ -53,7 +53,7 @@ def quality_page(request: Request, served: Served, job: JobName) -> Response:
             f"This synthesis is {state['state']}, so there is nothing to compare yet.",
             "Open this page when it is done.",
         )
-    json_url = f"/data/{served.name}/syntheses/{job}/quality"
+    json_url = f"/v1/data/{served.name}/syntheses/{job}/quality"
     view = {"job": state, "at": json_url, "codes": quality_code(state["wanted"], dataset=served.name)}
     return show(
         "quality", request, {**view, "view": view}, here="synthesize", json_urls=(json_url,), dataset=served.name

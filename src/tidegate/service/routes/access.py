@@ -17,6 +17,8 @@ from tidegate.service.access.sessions import refuse_unprotected
 from tidegate.service.access.sessions import sign_in as begin
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
+from tidegate.service.models.access import CreatedToken, Me, SignedOut, TokenPage, TokenView
+from tidegate.service.pagination import Cursor, Limit, link_next, page_after
 from tidegate.service.routes.dependencies import NAMED, CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import token_code
@@ -45,7 +47,7 @@ class NewToken(Form):
     days: float = Field(90, gt=0, le=3660, description="Days until the token expires.")
 
 
-@routes.post("/sign-in")
+@routes.post("/sign-in", response_model=Me)
 async def sign_in(request: Request, response: Response, body: SignIn) -> Described:
     caller, cookie = await begin_session(request, response, body.token)
     return {**_me(caller), "csrf": csrf_of(cookie)}
@@ -60,7 +62,7 @@ async def begin_session(request: Request, response: Response, token: str) -> tup
     return caller, await run_in_threadpool(begin, _tokens(request), caller.token, response, **options)
 
 
-@routes.post("/sign-out")
+@routes.post("/sign-out", response_model=SignedOut)
 def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Described:
     callers = request.app.state.guard.callers
     if caller.cookie:
@@ -69,18 +71,25 @@ def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Des
     return {"signed_in": False}
 
 
-@routes.get("/me")
+@routes.get("/me", response_model=Me)
 async def me(caller: CurrentCaller) -> Described:
     return {**_me(caller), **({"csrf": csrf_of(caller.cookie)} if caller.cookie else {})}
 
 
-@routes.get("/tokens")
-def list_tokens(request: Request, caller: CurrentCaller) -> Described:
-    visible = [token for token in _tokens(request).all() if _can_see(caller, token.dataset)]
-    return {"tokens": [token_to_dict(token) for token in visible]}
+@routes.get("/tokens", response_model=TokenPage)
+def list_tokens(
+    request: Request, response: Response, caller: CurrentCaller, cursor: Cursor = "", limit: Limit = 100
+) -> Described:
+    shown, following = page_after(visible_tokens(request, caller), cursor, limit, lambda token: token["id"], "tokens")
+    return {"tokens": shown, "next": link_next(request, response, following)}
 
 
-@routes.post("/tokens", status_code=201)
+def visible_tokens(request: Request, caller: Caller) -> list[Described]:
+    """Return all tokens that an owner can see, without their secrets."""
+    return [token_to_dict(token) for token in _tokens(request).all() if _can_see(caller, token.dataset)]
+
+
+@routes.post("/tokens", status_code=201, response_model=CreatedToken)
 def add_token(request: Request, caller: CurrentCaller, new: NewToken) -> Described:
     if not _can_see(caller, new.dataset):
         raise NotAllowed("Your token is for one data set, so it can create tokens for that data set only.")
@@ -93,7 +102,7 @@ def add_token(request: Request, caller: CurrentCaller, new: NewToken) -> Describ
     return {"token": text, **token_to_dict(token), "code": code}
 
 
-@routes.delete("/tokens/{token}")
+@routes.delete("/tokens/{token}", response_model=TokenView)
 def revoke_token(
     request: Request, caller: CurrentCaller, token: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 ) -> Described:

@@ -16,14 +16,14 @@ from tidegate.ledger.jobs import AUDIT, DONE, Job, Jobs
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.job_events import EVENTS, follow
 from tidegate.service.jobs import cancel_job, job_to_dict, new_job
+from tidegate.service.models.syntheses import AuditJob, AuditPage, AuditReport
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_id, read_cursor
 from tidegate.service.routes.dependencies import (
     CurrentCaller,
     Described,
     Form,
     Key,
-    Limit,
     Served,
-    as_page,
     caller_key,
     router,
 )
@@ -44,7 +44,7 @@ class AuditOrder(Form):
     seed: int | None = Field(None, ge=0, le=2**53, description="The seed of the simulated data sets.")
 
 
-@routes.post("/data/{name}/audits", status_code=202)
+@routes.post("/data/{name}/audits", status_code=202, response_model=AuditJob)
 def start_audit(served: Served, caller: CurrentCaller, body: AuditOrder, key: Key = "") -> Described:
     require("audit", "The audit")
     if served.policy.tables:
@@ -53,18 +53,20 @@ def start_audit(served: Served, caller: CurrentCaller, body: AuditOrder, key: Ke
         )
     options = body.model_dump()
     job = new_job(served.name, options, user=caller.name, request=caller_key(caller, key), kind=AUDIT)
-    return job_to_dict(_jobs(served).add(job))
+    return audit_to_dict(_jobs(served).add(job))
 
 
-@routes.get("/data/{name}/audits")
+@routes.get("/data/{name}/audits", response_model=AuditPage)
 def list_audits(
-    served: Served, limit: Limit = 100, after: Annotated[str, Query(pattern=r"^([0-9a-f]{20})?$")] = ""
+    request: Request, response: Response, served: Served, limit: Limit = 100, cursor: Cursor = ""
 ) -> Described:
-    items = [audit_to_dict(job) for job in _jobs(served).of(served.name, kind=AUDIT, after=after, limit=limit)]
-    return as_page("audits", items, limit, items[-1]["id"] if items else None)
+    after = read_cursor("audits", cursor, position_id, "")
+    jobs = _jobs(served).of(served.name, kind=AUDIT, after=after, limit=limit + 1)
+    shown, following = first_page(jobs, limit, lambda job: job.id, "audits")
+    return {"audits": [audit_to_dict(job) for job in shown], "next": link_next(request, response, following)}
 
 
-@routes.get("/data/{name}/audits/{job}")
+@routes.get("/data/{name}/audits/{job}", response_model=AuditJob)
 def audit_state(served: Served, job: JobName) -> Described:
     return audit_to_dict(find_audit(served, job))
 
@@ -74,12 +76,12 @@ async def audit_events(request: Request, served: Served, caller: CurrentCaller, 
     return await follow(request, caller, await run_in_threadpool(find_audit, served, job))
 
 
-@routes.post("/data/{name}/audits/{job}/cancellation")
+@routes.post("/data/{name}/audits/{job}/cancellation", response_model=AuditJob)
 def cancel_audit(served: Served, caller: CurrentCaller, job: JobName) -> Described:
-    return job_to_dict(cancel_job(served, find_audit(served, job), user=caller.name))
+    return audit_to_dict(cancel_job(served, find_audit(served, job), user=caller.name))
 
 
-@routes.get("/data/{name}/audits/{job}/report", responses=REPORT)
+@routes.get("/data/{name}/audits/{job}/report", response_model=AuditReport, responses=REPORT)
 def audit_report(
     served: Served,
     job: JobName,

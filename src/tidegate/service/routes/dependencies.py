@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tidegate.charts import Chart
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.guard import GuardedRoute
+from tidegate.service.access.permissions import API
 from tidegate.service.datasets import ServedDataset
 
 NAMED = r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$"
@@ -19,8 +20,8 @@ Text = Annotated[str, Field(pattern=r"^(\d{1,12}(\.\d{1,40})?|\d{1,12}/[1-9]\d{0
 Number: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)] | Text
 Column = Annotated[str, Field(min_length=1, max_length=200)]
 Named = Annotated[str, Path(pattern=NAMED, examples=["people"])]
-Limit = Annotated[int, Query(ge=1, le=1000, description="The most items to return.")]
-After = Annotated[int, Query(ge=0, le=2**53, description="The cursor: `next` of the previous page.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="Return what comes after this number.")]
+EntryNumber = Annotated[int, Path(ge=1, le=2**53, description="The number of a ledger entry.")]
 Charts = Annotated[bool, Query(description="Also return the charts of the result, as SVG.")]
 Key = Annotated[
     str,
@@ -40,6 +41,12 @@ class Form(BaseModel):
 
 
 def router() -> APIRouter:
+    """Return a router of the API: its addresses start with the version."""
+    return APIRouter(route_class=GuardedRoute, prefix=API)
+
+
+def unversioned_router() -> APIRouter:
+    """Return a router of pages or health checks."""
     return APIRouter(route_class=GuardedRoute)
 
 
@@ -65,8 +72,3 @@ def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
 def caller_key(caller: Caller, key: str) -> str:
     """Return the key as the ledger stores it: keys of different callers never collide."""
     return f"{caller.name}:{key}" if key else ""
-
-
-def as_page(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
-    """Return a page: its items, and the cursor of the next page (None at the end)."""
-    return {name: items, "next": cursor if len(items) == limit else None}

@@ -8,17 +8,18 @@ from fastapi import Request, Response
 
 from tidegate.ledger.witness import Standing
 from tidegate.service.access.permissions import OWNER
-from tidegate.service.routes.dependencies import CurrentCaller, Described, router
+from tidegate.service.models.base import HealthReply, ReadyReply
+from tidegate.service.routes.dependencies import CurrentCaller, Described, unversioned_router
 
-routes = router()
+routes = unversioned_router()
 
 
-@routes.get("/health")
+@routes.get("/health", response_model=HealthReply)
 async def health() -> Described:
     return {"status": "ok"}
 
 
-@routes.get("/ready")
+@routes.get("/ready", response_model=ReadyReply)
 def ready(request: Request, caller: CurrentCaller) -> Described:
     request.app.state.datasets.ledger.head()
     content = {"status": "ready", "datasets": len(request.app.state.datasets)}

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import ibis
 import pyarrow as pa
 
-from tidegate.errors import SourceMissing, SourceUnreadable
 from tidegate.policy import Attribute
-from tidegate.tables.codes import check_names
 from tidegate.tables.csv_reader import value_sql
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.header import CSV, PARQUET, check_kind, check_names, find_file, find_parquet, read_header
 from tidegate.tables.snapshot import Snapshot, open_snapshot
-
-CSV, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-DELIMITERS = ",;\t|"
-
 
 _SHARED: ContextVar[Any] = ContextVar("shared connection", default=None)
 
@@ -58,24 +51,16 @@ def hide_progress(connection: Any) -> None:
 
 def open_file(path: Path, attributes: Mapping[str, Attribute], *, snapshots: Path | None = None) -> Any:
     """Return the table in a file or a folder of Parquet files. `snapshots` is the folder for snapshots of CSV files."""
-    if not path.exists():
-        raise SourceMissing(
-            f'There is no file "{path}".',
-            "Correct `source` in the policy. Relative paths start from the policy file's folder.",
-        )
+    find_file(path)
     if path.is_dir():
-        return _parquet(sorted(path.rglob("*.parquet")), path)
+        return _parquet(find_parquet(path), path)
+    check_kind(path)
     if path.suffix.lower() in CSV:
         return _csv(path, attributes, snapshots)
     if path.suffix.lower() in PARQUET:
         return _parquet([path], path)
-    if path.suffix.lower() in ARROW:
-        read = ask_engine(lambda: pa.ipc.open_file(pa.memory_map(str(path))).read_all(), what=f"opening {path.name}")
-        return open_object(read, attributes)
-    known = ", ".join((*CSV, *PARQUET, *ARROW))
-    raise SourceMissing(
-        f'Unknown file type: "{path.name}".', f"Supported types: {known}, or a folder of Parquet files."
-    )
+    read = ask_engine(lambda: pa.ipc.open_file(pa.memory_map(str(path))).read_all(), what=f"opening {path.name}")
+    return open_object(read, attributes)
 
 
 def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
@@ -101,17 +86,13 @@ def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
 
 
 def _parquet(paths: list[Path], shown: Path) -> Any:
-    if not paths:
-        raise SourceMissing(
-            f'The folder "{shown}" contains no .parquet file.', "Correct `source` in the policy, or add the files."
-        )
     return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
 
 
 def _csv(path: Path, attributes: Mapping[str, Attribute], snapshots: Path | None) -> Any:
     """Return the declared columns of a CSV file from its snapshot (see `tidegate.tables.snapshot`)."""
     delimiter, header = read_header(path)
-    check_names(SimpleNamespace(columns=header), attributes)
+    check_names(header, attributes)
     columns = {name: value_sql(attribute) for name, attribute in attributes.items()}
     snapshot = open_snapshot(path, (delimiter, header), columns, connect=connect_anew, folder=snapshots)
     table = _parquet([snapshot.path], path)
@@ -123,35 +104,3 @@ def _csv(path: Path, attributes: Mapping[str, Attribute], snapshots: Path | None
 def snapshots_of(table: Any) -> tuple[Snapshot, ...]:
     """Return the snapshots of CSV files that a table reads: several if it joins them."""
     return getattr(table.get_backend(), "tidegate_snapshots", ())
-
-
-def detect_types(path: Path) -> Any:
-    """Return a CSV file with the types that fit its first rows. Records that are not well formed are left out."""
-    delimiter, names = read_header(path)
-    tolerant = {"ignore_errors": True, "null_padding": True, "strict_mode": False, "parallel": False}
-    return connect().read_csv(
-        str(path), header=False, skip=1, names=names, delim=delimiter, quote='"', sample_size=20_480, **tolerant
-    )
-
-
-def read_header(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter and the names in the first line. The delimiter is the most frequent candidate there."""
-    problem = ""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:  # later lines can be anything
-            first = file.readline()
-        problem = "its first line is not UTF-8 text" if "\ufffd" in first else ""
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    if problem:
-        raise SourceUnreadable(
-            f'Cannot read "{path.name}": {problem}.', "Check its permissions, and save it as UTF-8 text."
-        )
-    delimiter = max(DELIMITERS, key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter), [])
-    if not first.strip() or any(not name for name in names) or len(set(names)) != len(names):
-        raise SourceUnreadable(
-            f'The first line of "{path.name}" must name every column exactly once.',
-            "Add a header line, for example: age,sex,town",
-        )
-    return delimiter, names

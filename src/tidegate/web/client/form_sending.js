@@ -69,10 +69,11 @@ function verdictIn(text) {
 }
 
 function errorIn(status, text) {
-  const error = parsed(text)?.error;
-  const what = typeof error?.what === "string" ? error.what : `The holder's service responded with an error (${status}).`;
-  const next = typeof error?.do === "string" ? error.do : "Press Send later to try again.";
-  return { outcome: "error", received: false, what, next, status, reason: error ? what : "" };
+  const problem = parsed(text); // RFC 9457
+  const isKnown = typeof problem?.detail === "string";
+  const what = isKnown ? problem.detail : `The holder's service responded with an error (${status}).`;
+  const next = typeof problem?.do === "string" ? problem.do : "Press Send later to try again.";
+  return { outcome: "error", received: false, what, next, status, reason: isKnown ? what : "" };
 }
 
 function parsed(text) {

@@ -135,9 +135,8 @@ async function ask(address, body) {
     clearTimeout(timer);
   }
   if (status === 200 && typeof content?.signature === "string") return content.signature;
-  const error = content?.error;
-  if (!error || status >= 500) throw unreachable();
-  throw refused(error.facts?.reason ?? (status === 429 ? "often" : "refused"), String(error.what), String(error.do));
+  if (typeof content?.detail !== "string" || status >= 500) throw unreachable();
+  throw refused(content.facts?.reason ?? (status === 429 ? "often" : "refused"), content.detail, String(content.do));
 }
 
 function unreachable() {

@@ -43,10 +43,10 @@ def token_code(token: Mapping[str, Any], *, address: str, policy: str) -> dict[s
         "import httpx",
         "",
         f'service = httpx.Client(base_url={text(address)}, headers={{"Authorization": "Bearer tg_..."}})',
-        f'token = service.post("/tokens", json={{{fields}}}).raise_for_status().json()',
+        f'token = service.post("/v1/tokens", json={{{fields}}}).raise_for_status().json()',
         'token["token"]  # shown only once',
-        'service.get("/tokens").json()["tokens"]',
-        "service.delete(f\"/tokens/{token['id']}\")  # the token stops working immediately",
+        'service.get("/v1/tokens").json()["tokens"]',
+        "service.delete(f\"/v1/tokens/{token['id']}\")  # the token stops working immediately",
     ]
     words = [word for name, value in options.items() for word in (f"--{name}", f"{value}")]
     commands = [

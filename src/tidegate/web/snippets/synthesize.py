@@ -47,7 +47,7 @@ def synthesis_code(request: Mapping[str, Any], *, address: str, dataset: str, pr
 
 def download_code(*, address: str, dataset: str, job: str, number: int = 1) -> dict[str, str]:
     """Return the snippets that download an existing table by the id of its synthesis."""
-    url = f"{address}/data/{dataset}/syntheses/{job}/tables/{number}"
+    url = f"{address}/v1/data/{dataset}/syntheses/{job}/tables/{number}"
     download = f'remote.synthesis("{job}").tables()[{number - 1}].to_pandas()'
     python = [connection_code(address, dataset), f"table = {download}  # created earlier: free"]
     command = f"curl -H 'Authorization: Bearer tg_...' -o {dataset}-{number}.parquet \\\n  {url}"

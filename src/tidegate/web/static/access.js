@@ -31,7 +31,7 @@ function requestBody() {
 for (const id of ["role", "token-dataset"]) byId(id).addEventListener("input", arrange);
 byId("make").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const token = await post("/tokens", requestBody());
+  const token = await post("/v1/tokens", requestBody());
   if (token) showToken(token);
 });
 
@@ -85,7 +85,7 @@ function confirmRevocation(row) {
 
 async function revoke(row) {
   byId("sure").close();
-  const revoked = await remove(`/tokens/${row.dataset.token}`);
+  const revoked = await remove(`/v1/tokens/${row.dataset.token}`);
   if (!revoked) return;
   row.querySelector('[data-part="state"]').textContent = "revoked now";
   row.querySelector("button.revoke").remove();

@@ -22,7 +22,13 @@ export async function quietly(method, address, body, more = {}) {
     return new Promise(() => {}); // the page is about to close
   }
   const content = await response.json().catch(() => ({}));
-  return response.ok ? { value: content } : { error: content.error ?? { what: `The service responded with status ${response.status}.`, do: "", facts: {} } };
+  return response.ok ? { value: content } : { error: problemIn(content, response.status) };
+}
+
+/** The error of a problem document (RFC 9457): { code, what, do, facts }. */
+export function problemIn(content, status) {
+  const { detail, code = "", do: next = "", facts = {} } = content ?? {};
+  return { code, what: typeof detail === "string" ? detail : `The service responded with status ${status}.`, do: next, facts };
 }
 
 async function talk(method, address, body, more) {

@@ -17,7 +17,7 @@ const MARGIN = 30_000; // before a quote expires
 const HASH = "#question=";
 
 const data = view();
-const at = `/data/${data.name}`;
+const at = `/v1/data/${data.name}`;
 const byId = (id) => document.getElementById(id);
 const figure = (name) => document.querySelector(`[data-figure="${name}"]`);
 const ceiling = Number(data.account.ceiling);

@@ -23,7 +23,7 @@ export function answered(result) {
 function proofOf(result) {
   if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
   const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
-  return [element("p", { class: "quiet small" }, element("a", { href: `/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
+  return [element("p", { class: "quiet small" }, element("a", { href: `/v1/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
 }
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */

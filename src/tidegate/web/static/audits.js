@@ -5,7 +5,7 @@ import { key, quietly, tell, view } from "./api.js";
 import { fieldError } from "./field_errors.js";
 
 const page = view();
-const base = `/data/${page.name}/audits`;
+const base = `/v1/data/${page.name}/audits`;
 const start = document.getElementById("start");
 const seconds = document.getElementById("seconds");
 let sent = null; // the key of a request whose response was lost: it is sent again

@@ -16,7 +16,7 @@ const USUAL = [
 export async function presets(about) {
   const size = Math.min(LARGEST, about.values), options = [];
   for (const usual of USUAL.filter((preset) => (preset.cutoff ?? 0) <= size)) {
-    const { value, error } = await quietly("POST", "/risk/baskets", { ...usual, size, items: about.values });
+    const { value, error } = await quietly("POST", "/v1/risk/baskets", { ...usual, size, items: about.values });
     if (error) return { error };
     options.push(option(usual, size, value));
   }

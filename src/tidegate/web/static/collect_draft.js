@@ -46,7 +46,7 @@ async function advise(event) {
   const about = attribute(), buttons = event.target.querySelectorAll("button");
   if (about.kind !== "items" && about.values > MOST_VALUES)
     return tell({ what: `The adviser supports up to ${MOST_VALUES} values, but ${about.attribute} has ${number(about.values)}.`, do: "Declare bins or a coarser grid for the attribute in the policy, or write the section yourself." });
-  const work = about.kind === "items" ? () => presets(about) : () => quietly("POST", "/risk/advice", wish());
+  const work = about.kind === "items" ? () => presets(about) : () => quietly("POST", "/v1/risk/advice", wish());
   const { value, error } = await timed(at("advising"), "Measuring operators", work, buttons);
   tell(error);
   if (value) showOptions(about, value);
@@ -136,7 +136,7 @@ async function make() {
   if (!drafted) return;
   at("make-it").disabled = true;
   const created = await post(place, drafted);
-  if (created) location.assign(`/console${place}/${created.collection}`);
+  if (created) location.assign(`${place.replace("/v1", "/console")}/${created.collection}`);
   else at("make-it").disabled = !drafted;
 }
 

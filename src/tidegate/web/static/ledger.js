@@ -12,7 +12,7 @@ document.getElementById("verify").addEventListener("submit", async (event) => {
   if (head && !/^[0-9a-f]{64}$/.test(head)) return say(element("p", { class: "quiet" }, "A head has 64 hexadecimal digits (0 to 9, a to f)."));
   button.disabled = true;
   const begun = performance.now();
-  const { value, error } = await quietly("GET", `/ledger/verification?head=${head}`);
+  const { value, error } = await quietly("GET", `/v1/ledger/verification?head=${head}`);
   button.disabled = false;
   tell(error);
   if (value) outcome(value, head, (performance.now() - begun) / 1000);

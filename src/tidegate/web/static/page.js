@@ -33,7 +33,7 @@ function switchExplanations(button) {
 }
 
 async function signOut() {
-  const signedOut = await post("/sign-out", {});
+  const signedOut = await post("/v1/sign-out", {});
   if (signedOut) location.assign("/console/sign-in");
 }
 

@@ -15,7 +15,7 @@ const storedKey = {
 
 function address(what) {
   const chosen = form.querySelector('input[name="desk"]:checked')?.value ?? desks[0].desk;
-  return `/data/${dataset}/desks/${chosen}/${what}`;
+  return `/v1/data/${dataset}/desks/${chosen}/${what}`;
 }
 
 async function ask(what) {

@@ -23,7 +23,7 @@ function requestBody() {
 async function advise() {
   const body = requestBody();
   const button = form.querySelector("button");
-  const recommended = await timed(at("advice-wait"), "Searching parameters of every operator", () => post("/risk/advice", body), [button]);
+  const recommended = await timed(at("advice-wait"), "Searching parameters of every operator", () => post("/v1/risk/advice", body), [button]);
   at("advised").hidden = !recommended;
   if (!recommended) return;
   at("advice-says").textContent = recommended.says;

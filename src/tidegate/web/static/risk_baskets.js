@@ -34,7 +34,7 @@ function requestBody() {
 
 const measure = latest(async (stillLatest) => {
   const body = requestBody();
-  const { value, error } = await quietly("POST", "/risk/baskets", { ...body, charts: true });
+  const { value, error } = await quietly("POST", "/v1/risk/baskets", { ...body, charts: true });
   if (!stillLatest()) return;
   tell(error, at("basket-problem"));
   at("basket-figures").hidden = Boolean(error);

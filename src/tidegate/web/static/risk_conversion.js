@@ -51,7 +51,7 @@ function choose() {
 
 const draw = latest(async (stillLatest) => {
   for (const label of document.querySelectorAll("[data-unit]")) label.textContent = shortUnit(unit());
-  const { value, error } = await quietly("GET", address("/risk/curve", shared()));
+  const { value, error } = await quietly("GET", address("/v1/risk/curve", shared()));
   if (!stillLatest()) return;
   curve = value ?? null;
   if (error) return refused(error);
@@ -63,7 +63,7 @@ const draw = latest(async (stillLatest) => {
 
 const convert = latest(async (stillLatest) => {
   const query = { ...shared(), [source === "rho" ? "rho" : unit()]: text(source) };
-  const { value, error } = await quietly("GET", address("/risk/conversion", { ...query, charts: true }));
+  const { value, error } = await quietly("GET", address("/v1/risk/conversion", { ...query, charts: true }));
   if (!stillLatest()) return;
   if (error) return refused(error);
   const [other, found] = source === "rho" ? ["loss", value[unit()]] : ["rho", value.rho];
@@ -95,7 +95,7 @@ function showReadings(readings) {
 }
 
 async function explain(rho, stillLatest) {
-  const { value, error } = await quietly("GET", address("/risk/meaning", { ...shared(), rho: source === "rho" ? rho : chance(rho) }));
+  const { value, error } = await quietly("GET", address("/v1/risk/meaning", { ...shared(), rho: source === "rho" ? rho : chance(rho) }));
   if (!stillLatest()) return;
   tell(null, at("conversion-problem"));
   at("meaning").replaceChildren(...(error ? [] : value.says).map((line) => element("li", {}, line)));
@@ -130,7 +130,7 @@ const addUp = latest(async (stillLatest) => {
   const each = Number(text("each"));
   if (!(each > 0)) return;
   const totals = ANSWERS.map((count) => String(Number((count * each).toPrecision(12))));
-  const conversions = await Promise.all(totals.map((total) => quietly("GET", address("/risk/conversion", { ...shared(), [unit()]: total }))));
+  const conversions = await Promise.all(totals.map((total) => quietly("GET", address("/v1/risk/conversion", { ...shared(), [unit()]: total }))));
   if (!stillLatest() || conversions.some((conversion) => conversion.error)) return;
   const rows = conversions.map(({ value }, index) => [number(ANSWERS[index]), number(totals[index]), chance(value.rho), chance(value.yes_no)]);
   fill(at("several"), ["answers", `total loss, ${shortUnit(unit())}`, "identification at most", "yes/no certainty at most"], rows);

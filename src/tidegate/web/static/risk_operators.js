@@ -25,7 +25,7 @@ function selection() {
 const compare = latest(async (stillLatest) => {
   const chosen = selection();
   if (!chosen.length) return;
-  const measured = () => quietly("POST", "/risk/comparisons", { operators: chosen });
+  const measured = () => quietly("POST", "/v1/risk/comparisons", { operators: chosen });
   const { value, error } = await timed(at("operators-wait"), `Measuring ${chosen.length} operators`, measured);
   if (!stillLatest()) return;
   tell(error);

@@ -17,7 +17,7 @@ export function latest(work) {
 
 /** Show the code snippet of a part's calculation. */
 export async function spell(part, calculation) {
-  const { value } = await quietly("POST", "/risk/code", calculation);
+  const { value } = await quietly("POST", "/v1/risk/code", calculation);
   if (value) showCode(value, `code-${part}`);
 }
 

@@ -1,6 +1,6 @@
 // Sign in with a token: typed, or in the fragment of a link, which browsers never send.
 
-import { tell } from "./api.js";
+import { problemIn, tell } from "./api.js";
 
 const form = document.getElementById("sign-in");
 
@@ -8,12 +8,12 @@ async function signIn(token) {
   const body = JSON.stringify({ token });
   let response;
   try {
-    response = await fetch("/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    response = await fetch("/v1/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body });
   } catch {
     return tell({ what: "The service cannot be reached.", do: "Check that it is running, then try again." });
   }
-  const content = await response.json();
-  if (!response.ok) return tell(content.error);
+  const content = await response.json().catch(() => ({}));
+  if (!response.ok) return tell(problemIn(content, response.status));
   return location.replace(content.role === "respondent" ? "/console/record" : next());
 }
 

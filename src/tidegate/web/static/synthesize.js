@@ -12,7 +12,7 @@ import { key, quietly, tell, view } from "./api.js";
 const PAUSE = 150; // milliseconds without a change before a preview is requested
 const STEPS = 1000;
 const page = view();
-const base = `/data/${page.name}/syntheses`;
+const base = `/v1/data/${page.name}/syntheses`;
 const form = document.getElementById("wanted");
 const at = (id) => document.getElementById(id);
 let version = 0;

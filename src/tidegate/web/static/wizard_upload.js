@@ -1,5 +1,6 @@
 // Upload a table: the file is sent as it is, with its progress, and the next step opens when it was read.
 
+import { problemIn } from "./api.js";
 import { fieldError } from "./field_errors.js";
 
 const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
@@ -42,8 +43,9 @@ function show(loaded, total) {
 
 function finish(form, request) {
   if (request.status === 200) return location.assign(form.dataset.next);
-  let error = { what: `The service responded with status ${request.status}.`, do: "" };
-  try { error = JSON.parse(request.responseText).error ?? error; } catch { /* not JSON */ }
+  let content = {};
+  try { content = JSON.parse(request.responseText); } catch { /* not JSON */ }
+  const error = problemIn(content, request.status);
   return stop(`${error.what} ${error.do}`.trim());
 }
 
