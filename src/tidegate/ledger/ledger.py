@@ -35,6 +35,7 @@ from tidegate.ledger import (
     access,
     arrivals,
     charge_state,
+    diaries,
     file,
     invitations,
     partners,
@@ -415,7 +416,7 @@ class Ledger(Rows):
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "", since: Path | None = None, save: Path | None = None) -> Verdict:
-        """Verify entries, stored results, requests, counts, report ids, invitations, tokens, secrets and totals.
+        """Verify entries, stored results, diaries, requests, counts, report ids, invitations, tokens, secrets and totals.
 
         For a SQLite file, verify its pages, indexes and permissions too. `save` is a new file for the state of this
         verification, and `since` such a file of an earlier one: only later entries are replayed.
@@ -426,6 +427,7 @@ class Ledger(Rows):
             verdict.problems += invitations.problems(connection)
             verdict.problems += witness.problems(connection)
             verdict.problems += access.problems(connection)
+            verdict.problems += diaries.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict

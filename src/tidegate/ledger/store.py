@@ -109,6 +109,12 @@ class Store:
         with self._translate_errors(), self.engine.connect() as connection:
             yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
+    def clock(self, connection: Connection) -> float:
+        """Return the time in seconds of the epoch: the database's, so that machines with other clocks agree."""
+        if self.sqlite:
+            return time.time()
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
     def forget_deleted(self) -> bool:
         """Remove the traces of deleted rows; return whether that was possible now (a long reader can prevent it).
 
