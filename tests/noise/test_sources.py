@@ -77,6 +77,8 @@ ELSEWHERE = {
     "service/access/tokens.py": "secrets of tokens, from the operating system",
     "service/access/callers.py": "a key for this process's memory of callers",
     "service/access/sessions.py": "secrets of sign-ins, from the operating system",
+    "service/access/links.py": "secrets of one-time links, from the operating system",
+    "service/access/provider.py": "state, nonce and verifier of a sign-in at a provider, and nonces of encryption, from the operating system",
     "service/jobs.py": "names of jobs",
     "service/drafts/sources.py": "names of uploaded files",
     "service/drafts/store.py": "names of drafts",

@@ -39,6 +39,7 @@ from tidegate.errors import (
     TooLarge,
     TooManyCells,
     TooOften,
+    Unreachable,
     Unsupported,
 )
 from tidegate.service.pages.layout import is_page, refusal
@@ -63,6 +64,7 @@ STATUS: dict[type[TidegateError], int] = {
     PolicyError: 422,
     TooOften: 429,
     MissingExtra: 501,
+    Unreachable: 502,
     TableError: 503,
     LedgerError: 503,
     TidegateError: 500,
