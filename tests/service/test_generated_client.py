@@ -34,9 +34,9 @@ def generated(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     (folder / "settings.yml").write_text("post_hooks: []\n", "utf-8")
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"]
     files = ["--path", "openapi.json", "--config", "settings.yml", "--output-path", PACKAGE]
-    generated = subprocess.run([*command, *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert generated.returncode == 0, generated.stderr
-    unparsed = set(re.findall(r"content_type\s+([\w./+-]+)", generated.stdout + generated.stderr))
+    run = subprocess.run([*command, *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    unparsed = set(re.findall(r"content_type\s+([\w./+-]+)", run.stdout + run.stderr))
     assert "application/toml" in unparsed, "files for download have no model, and the tool says so"
     assert not {"application/json", "application/problem+json"} & unparsed
     sys.path.insert(0, str(folder))

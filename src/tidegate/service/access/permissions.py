@@ -56,7 +56,7 @@ _RULES = (
     Rule("GET", "/tokens", OWNERS, "access", "List all tokens without their secrets"),
     Rule("POST", "/tokens", OWNERS, "access", "Create a token, which is shown only once", once=True),
     Rule("DELETE", "/tokens/{token}", OWNERS, "access", "Revoke a token"),
-    Rule("POST", "/links", OWNERS, "access", "Create a sign-in link that works once, within 15 minutes"),
+    Rule("POST", "/links", OWNERS, "access", "Create a sign-in link that works once, within 15 minutes", once=True),
     Rule("GET", "/sessions", OWNERS, "access", "List the sessions of the console"),
     Rule("DELETE", "/sessions/{session}", OWNERS, "access", "End a session"),
     Rule("GET", "/data", ANALYSTS, "data sets", "List the data sets that you can use"),
