@@ -244,8 +244,8 @@ def test_command_lists_and_cancels_jobs(tmp_path: Path) -> None:
     datasets.close()
     listed = CliRunner().invoke(commands, ["job", "list", str(policy), "--json"])
     assert [(item["id"], item["state"]) for item in json.loads(listed.stdout)] == [(job.id, "waiting")]
-    told = CliRunner().invoke(commands, ["job", "cancel", str(policy), job.id, "--user", "olga"])
-    assert told.stdout.strip() == "The synthesis was cancelled by olga. Nothing was charged."
+    description = CliRunner().invoke(commands, ["job", "cancel", str(policy), job.id, "--user", "olga"])
+    assert description.stdout.strip() == "The synthesis was cancelled by olga. Nothing was charged."
     assert CliRunner().invoke(commands, ["job", "cancel", str(policy), "0" * 20]).exit_code != 0
 
 

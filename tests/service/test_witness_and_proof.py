@@ -90,8 +90,8 @@ def test_user_gets_the_proof_of_their_own_answer(tmp_path: Path) -> None:
         file.write_bytes(response.content)
         with service.datasets.ledger.store.reading() as connection:
             key = str(witness.public_keys(connection)[0])
-    told = CliRunner().invoke(commands, ["ledger", "check-proof", str(file), "--key", key, "--json"])
-    assert json.loads(told.stdout)["holds"]
+    description = CliRunner().invoke(commands, ["ledger", "check-proof", str(file), "--key", key, "--json"])
+    assert json.loads(description.stdout)["holds"]
     content = json.loads(file.read_text())
     content["entry"]["amount"] = "0.05"
     file.write_text(json.dumps(content))
