@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin
 
@@ -16,6 +18,7 @@ from support.poll_service import CANTEEN, closing_time
 from support.proxy import Proxy, proxy_in
 
 import tidegate as tg
+import tidegate.web
 from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.web.render import LINKS
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 BASE = "/privacy"
 FOLLOWED = {"href", "src", "action", "formaction"}
+STATIC = Path(tidegate.web.__file__).parent / "static"
+REQUESTS = re.compile(r"\b(fetch|EventSource|location\.(assign|replace)|request\.open)\(|location\.href =")
 LEAST_PAGES = 15  # that a crawl must reach
 
 
@@ -87,6 +92,14 @@ def test_links_of_a_page_get_the_path_and_its_texts_do_not() -> None:
     assert LINKS.sub(rf"\g<1>{BASE}/", page) == page.replace("url=/", "url=/privacy/").replace(
         'href="/', 'href="/privacy/'
     )
+
+
+@pytest.mark.parametrize("script", sorted(STATIC.glob("*.js")), ids=lambda script: script.name)
+def test_script_requests_and_opens_addresses_below_the_path_only(script: Path) -> None:
+    """One function adds the path. Here a script that does not call it is found without a page that runs it."""
+    lines = [line for line in script.read_text("utf-8").splitlines() if REQUESTS.search(line)]
+    assert [line for line in lines if not re.search(r"\b(url|pageOf)\(|location\.pathname", line)] == []
+    assert not re.search(r'(from|import\() ?"/', script.read_text("utf-8")), "modules are imported by relative paths"
 
 
 def test_addresses_in_headers_and_the_description_are_below_the_path(proxied: tuple[Console, Proxy]) -> None:

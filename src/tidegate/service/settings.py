@@ -14,6 +14,7 @@ from starlette.requests import Request
 from tidegate.errors import Unsupported
 
 BASE = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._-]+)*")  # the path of a public URL
+MOST_CELLS = 2**25  # that a grouping of a table can have; the engines are loaded late
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,22 @@ class Settings:
     wrong_rate: float = 0.5  # invalid tokens per second, from one address
     wrong_burst: float = 10.0  # invalid tokens at once, from one address
 
+    most_cells: int = 100_000  # of the answers of one request; above 10,000 they are sent in pages
+
     threads: int = 16  # engines and databases block: the number of requests at a time
     run_jobs: bool = True  # whether this process learns synthetic tables
     job_beat: float = 1.0  # seconds between two heartbeats of a job
     job_patience: float = 20.0  # seconds without a heartbeat after which another process takes over a job
+    job_attempts: int = 3  # processes that can die, or lose the ledger, at one job
+    job_tables: int = 100  # of one synthesis
+    job_rows: int = 10_000_000  # of one synthetic table
+    job_seconds: float = 4 * 3600.0  # of one attempt
+    job_memory: int = 4 * 1024**3  # bytes, beyond what the process uses when the job starts
+
+    most_streams: int = 200  # streams of progress that one process has open
+    caller_streams: int = 10  # the same with one token
+    stream_seconds: float = 60.0  # until a stream ends and its client connects again
+    stream_beat: float = 10.0  # seconds without an event after which a comment shows that the stream is alive
 
     folder: str = ""  # of policies, uploads and drafts; empty: no data set can be added in the console
     databases: tuple[str, ...] = ()  # Postgres addresses whose tables an owner can serve; they can contain a password
@@ -70,6 +83,13 @@ class Settings:
     workers: int = 1  # the number of processes; all share the ledger
     proxy: str = ""  # addresses of proxies whose X-Forwarded-For is trusted
     polls: str = ""  # a file for polls, which is created if it does not exist
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.most_cells <= MOST_CELLS:
+            raise Unsupported(
+                f"`most_cells` is {self.most_cells:,}; it must be between 1 and {MOST_CELLS:,}.",
+                "Set it to, for example, 100000.",
+            )
 
     @property
     def secure(self) -> bool:
