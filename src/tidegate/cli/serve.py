@@ -123,7 +123,8 @@ def serve(
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        named = (policies or [polls])[0] or (settings.policies or (settings.folder,))[0]
+        typed = [*(policies or []), *([polls] if polls else [])]  # as it was typed, if it was
+        named = (typed or settings.policies or (settings.folder,))[0]
         say(f"  tidegate token make {named} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
