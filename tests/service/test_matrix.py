@@ -19,7 +19,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16, "draft": "0" * 20, "step": "people"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people"}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
@@ -40,6 +40,7 @@ BODIES: dict[str, Any] = {
     "code": {"conversion": {"worlds": 99, "rho": 0.1}},
     "tokens": {"role": "analyst", "name": "new"},
     "people": {"fields": {"name": ["people"], "unit": ["row"]}},
+    "links": {"token": "0000000000000000"},
     "sign-in": {"token": "tg_0000000000000000_" + "a" * 43},
 }
 POLL: dict[str, Any] = {

@@ -37,6 +37,7 @@ from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.ledger import (
+    access,
     arrivals,
     charge_state,
     file,
@@ -479,7 +480,7 @@ class Ledger(Rows):
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "", since: Path | None = None, save: Path | None = None) -> Verdict:
-        """Verify entries, stored results, requests, counts, report ids, invitations, secrets and totals.
+        """Verify entries, stored results, requests, counts, report ids, invitations, tokens, secrets and totals.
 
         For a SQLite file, verify its pages, indexes and permissions too. `save` is a new file for the state of this
         verification, and `since` such a file of an earlier one: only later entries are replayed.
@@ -489,6 +490,7 @@ class Ledger(Rows):
             verdict.problems += arrivals.problems(connection)
             verdict.problems += invitations.problems(connection)
             verdict.problems += witness.problems(connection)
+            verdict.problems += access.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict

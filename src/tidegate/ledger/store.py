@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.extras import require
-from tidegate.ledger import file, merkle, queries, shares, sources, totals
+from tidegate.ledger import access, file, merkle, queries, shares, sources, totals
 from tidegate.ledger.chain import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
 from tidegate.ledger.statements import Read, driver_of, read_all
@@ -181,7 +181,7 @@ def _upgrade(connection: Connection, shown: str) -> None:
 
 
 def complete(connection: Connection, *, since: str) -> None:
-    """Add what a ledger of schema `since` lacks: commitments to secrets, totals by user and unit, the list of answers."""
+    """Add what a ledger of schema `since` lacks: commitments to secrets and tokens, totals, the list of answers."""
     entries = queries.every(connection) if since < "0008" else []
     if since < "0008":
         totals.rebuild(connection, entries)
@@ -192,6 +192,8 @@ def complete(connection: Connection, *, since: str) -> None:
         merkle.rebuild(connection)
     if since < "0005":
         adopt(connection)
+    if since < "0017":
+        access.adopt_tokens(connection)
 
 
 def _parse_address(url: str, read_only: bool) -> URL:

@@ -61,6 +61,10 @@ _TOKEN = {
     "made": _AT,
     "expires": _AT,
     "revoked": None,
+    "maker": "olga",
+    "used": "2026-11-17",
+    "method": "token",
+    "identity": None,
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
@@ -237,6 +241,22 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
         "token": "tg_0123456789abcdef_...",
         **_TOKEN,
         "code": {"Python": 'service.post("/v1/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+    },
+    ("GET", "/sessions"): {
+        "sessions": [
+            {
+                "id": "0123456789abcdef",
+                "name": "ana",
+                "role": "analyst",
+                "token": "0123456789abcdef",
+                "method": "token",
+                "started": _AT,
+                "seen": _AT,
+                "expires": _AT,
+                "own": False,
+            }
+        ],
+        "next": None,
     },
     ("GET", "/data"): {"datasets": [_DATASET]},
     ("POST", "/data/{name}/previews"): {

@@ -13,12 +13,13 @@ from fastapi.datastructures import DefaultPlaceholder
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from tidegate.errors import NotAllowed, NotSignedIn, NotThere
+from tidegate.errors import NotAllowed, NotSignedIn, NotThere, TooOften
+from tidegate.service.access import once
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets, host_of
-from tidegate.service.access.sessions import cookie_of
+from tidegate.service.access.sessions import cookie_of, hash_cookie
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
 from tidegate.service.etags import CONDITION, UNCHANGED, tagged
 from tidegate.service.forms import form_fields
@@ -27,6 +28,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
+UNATTENDED = "x-unattended"  # the header of requests that a page repeats by itself: they do not prolong a session
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
@@ -50,13 +52,19 @@ class Guard:
         if caller.role not in rule.roles:
             if caller.role == PUBLIC:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
+            self._count_refusal(request, caller)
             raise NotAllowed(f"The role {caller.role} does not permit this request.")
         name = request.path_params.get("name")
         if name is not None:
             self._refuse_data_set(request, caller, name)
         return caller
 
+    def _count_refusal(self, request: Request, caller: Caller) -> None:
+        self.callers.activity.refuse("permission", address=address_of(request), name=caller.name)
+
     def _refuse_data_set(self, request: Request, caller: Caller, name: str) -> None:
+        if not caller.can_use(name):
+            self._count_refusal(request, caller)
         caller.refuse_other(name)
         if name not in request.app.state.datasets:
             raise NotThere("This service has no data set of that name.")
@@ -67,6 +75,7 @@ class Guard:
             self.callers.recheck, token
         )
         if known is not None:
+            self.callers.activity.use(known.token)
             return known
         verify = partial(self.callers.verify, token, address=address)
         if await run_in_threadpool(self.callers.is_slowed, address):
@@ -74,7 +83,13 @@ class Guard:
         else:
             is_plausible = await run_in_threadpool(self.callers.may_be_valid, token)
             limiter = self._slow_hashes if is_plausible else self._guesses
-        return await anyio.to_thread.run_sync(verify, limiter=limiter)
+        try:
+            caller = await anyio.to_thread.run_sync(verify, limiter=limiter)
+        except (NotSignedIn, TooOften):
+            self.callers.activity.refuse("token", address=address)
+            raise
+        self.callers.activity.use(caller.token)
+        return caller
 
     async def _caller(self, request: Request, rule: Rule) -> Caller:
         bearer = _bearer(request)
@@ -94,6 +109,8 @@ class Guard:
             if PUBLIC in rule.roles:  # a public route needs no cookie
                 return Caller()
             raise
+        if UNATTENDED not in request.headers:
+            self.callers.activity.see(hash_cookie(cookie))
         return caller
 
 
@@ -113,6 +130,7 @@ class GuardedRoute(APIRoute):
         options["openapi_extra"] = {
             **_security(self.rule),
             **({"parameters": [CONDITION]} if self.rule.is_read else {}),
+            **({"parameters": [once.PARAMETER]} if self.rule.once else {}),
             **(options.get("openapi_extra") or {}),
         }
         options["operation_id"] = endpoint.__name__
@@ -125,6 +143,9 @@ class GuardedRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             request.state.caller = await request.app.state.guard.check(request, self.rule)
+            key = request.headers.get(once.HEADER, "") if self.rule.once else ""
+            if key:
+                return await once.run_once(request, key, request.state.caller.token, inside)
             response = await inside(request)
             return tagged(request, response) if self.rule.is_read else response
 

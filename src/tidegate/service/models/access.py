@@ -9,6 +9,7 @@ from tidegate.service.models.base import (
     AmountByUnit,
     ChartDrawing,
     Codes,
+    Day,
     Finding,
     Free,
     Guaranteed,
@@ -22,6 +23,7 @@ from tidegate.service.models.base import (
 from tidegate.service.models.syntheses import SynthesisJob
 
 Role = Literal["owner", "analyst", "respondent"]
+Method = Literal["token", "link", "oidc"]
 
 
 class Me(Reply):
@@ -36,6 +38,14 @@ class Me(Reply):
 
 class SignedOut(Reply):
     signed_in: Literal[False] = field("The sign-in has ended.")
+    next: str | None = field("The URL that ends the session at the sign-in provider too; null if there is none.")
+
+
+class ProviderIdentity(Reply):
+    """A user of a sign-in provider."""
+
+    issuer: str = field("The issuer of the provider.")
+    subject: str = field("The user's id there.")
 
 
 class TokenView(Reply):
@@ -47,13 +57,45 @@ class TokenView(Reply):
     dataset: str | None = field("Its data set; null if it is for all.")
     share: Amount | None = field("The most that its holder can spend in total; null if there is no limit of their own.")
     made: Moment = field("When it was created.")
-    expires: Moment = field("When it expires.")
+    expires: Moment | None = field("When it expires; null for a user of a sign-in provider.")
     revoked: Moment | None = field("When it was revoked; null if it is valid.")
+    maker: str | None = field("The user who created it; null if unknown.")
+    used: Day | None = field("The day of its last use; null if it was never used.")
+    method: Method = field("How its holder signs in: with the token, with one-time links, or at the provider.")
+    identity: ProviderIdentity | None = field("The user at the provider; null for other methods.")
 
 
 class CreatedToken(TokenView):
     token: str = field("The token. It is shown only once.")
     code: Codes = field("Code that creates and uses tokens.")
+
+
+class CreatedLink(TokenView):
+    link: str = field("The sign-in link. It is shown only once and works once.")
+    link_expires: Moment = field("When the link expires.")
+
+
+class SessionView(Reply):
+    """A session of the console."""
+
+    id: str = field("The id of the session.")
+    name: str = field("The name of the user.")
+    role: Role = field("What the user can do.")
+    token: str = field("The id of the user's token.")
+    method: Method = field("How the user signed in.")
+    started: Moment = field("When the user signed in.")
+    seen: Moment = field("When the last request was sent.")
+    expires: Moment = field("When it ends at the latest.")
+    own: bool = field("Whether it is the session of this request.")
+
+
+class SessionPage(Reply):
+    sessions: list[SessionView] = field("Sessions, the latest first.")
+    next: str | None = field("The cursor of the next page; null at the end.")
+
+
+class EndedSession(Reply):
+    ended: str = field("The id of the session.")
 
 
 class TokenPage(Reply):

@@ -21,7 +21,7 @@ routes = router()
 
 @routes.get("/data", response_model=DatasetList)
 def list_data(request: Request, caller: CurrentCaller) -> Described:
-    visible = [served for name, served in request.app.state.datasets.items() if caller.dataset in ("", name)]
+    visible = [served for name, served in request.app.state.datasets.items() if caller.can_use(name)]
     return {"datasets": [summary(served, caller) for served in visible]}
 
 

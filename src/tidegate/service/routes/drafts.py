@@ -217,7 +217,12 @@ def publish_stored(shop: Workshop, draft: Draft) -> Described:
     for text in access_problems(with_access(draft)).values():
         raise Unsupported("The fields of the publication cannot be read.", text)
     result = publish(
-        with_access(draft), shop.read(draft), drafts=shop.drafts, datasets=shop.datasets, tokens=shop.tokens
+        with_access(draft),
+        shop.read(draft),
+        drafts=shop.drafts,
+        datasets=shop.datasets,
+        tokens=shop.tokens,
+        user=shop.caller.name,
     )
     return {"dataset": result.dataset, **token_view(result, address=shop.address)}
 

@@ -37,6 +37,7 @@ Kind = Literal[
     "closing",
     "adoption",
     "write-off",
+    "access",
 ]
 KINDS = {
     "policy": "policies",
@@ -54,6 +55,7 @@ KINDS = {
     "closing": "closed collections",
     "adoption": "migrations",
     "write-off": "write-offs",
+    "access": "access to the service",
 }
 LISTS = ("entries", "entries-newest")  # that cursors are for
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
