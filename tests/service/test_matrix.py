@@ -19,7 +19,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people", "entry": "1"}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
@@ -76,6 +76,8 @@ def body(rule: Rule) -> Any:
         return BODIES["syntheses"]
     if rule.path.endswith("polls/drafts"):
         return POLL
+    if rule.path.endswith("/data/{name}/audits"):
+        return {"seconds": 1}
     return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
 
 

@@ -28,12 +28,13 @@ from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import BackgroundTask, Schedule
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import http_error, source_location, tidegate_error, validation_error
-from tidegate.service.jobs import Runner
+from tidegate.service.job_events import JobFeed
 from tidegate.service.logs import log_event, to_stream
 from tidegate.service.metrics import Metrics
 from tidegate.service.middleware import RequestMiddleware
 from tidegate.service.pages import access as access_page
 from tidegate.service.pages import answers as answers_page
+from tidegate.service.pages import audits as audits_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
@@ -47,6 +48,7 @@ from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
     answers,
+    audits,
     collection_drafts,
     collections,
     drafts,
@@ -64,6 +66,7 @@ from tidegate.service.routes import (
     syntheses,
 )
 from tidegate.service.routes import datasets as dataset_routes
+from tidegate.service.runner import Runner
 from tidegate.service.settings import Settings
 
 PARTS = (
@@ -80,6 +83,7 @@ PARTS = (
     polls,
     poll_drafts,
     syntheses,
+    audits,
     ledger,
     risk,
     drafts,
@@ -90,6 +94,7 @@ PAGES = (
     sign_in_page,
     overview,
     syntheses_page,
+    audits_page,
     risk_page,
     releases_page,
     collections_page,
@@ -101,8 +106,8 @@ PAGES = (
     policies_page,
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
-LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
+LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ABOUT = """Give data out without giving people away.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
@@ -155,6 +160,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
     app.state.oidc = Oidc(settings, app.state.guard.callers) if settings.oidc_issuer else None
     app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
+    app.state.job_feed = JobFeed(served.ledger.store, settings)
     app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
@@ -218,8 +224,9 @@ def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
         )
 
     leased = max(1, int(settings.caller_burst / LEASES))
+    wrong = buckets("wrong", settings.wrong_rate, settings.wrong_burst)
     return Guard(
-        Callers(tokens, buckets("wrong", settings.wrong_rate, settings.wrong_burst), idle=settings.idle_minutes),
+        Callers(tokens, wrong, idle=settings.idle_minutes),
         by_caller=buckets("token", settings.caller_rate, settings.caller_burst, lease=leased),
         by_address=Buckets(settings.address_rate, settings.address_burst),
         secure=settings.secure,

@@ -17,9 +17,11 @@ _JOB = {
     "who": "olga",
     "made": _AT,
     "state": "running",
+    "kind": "synthesis",
     "progress": {"stage": "pairs", "done": 3, "of": 12},
     "says": "selecting pairs of columns and counting them with noise",
     "resumed": False,
+    "attempts": 1,
     "seconds": 4.2,
     "problem": None,
     "entry": None,
@@ -234,7 +236,11 @@ _COLLECTED = {
 
 _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
-    ("GET", "/ready"): {"status": "ready", "datasets": 1},
+    ("GET", "/ready"): {
+        "status": "ready",
+        "datasets": 1,
+        "witnesses": [{"address": "/mnt/witness/people.checkpoint", "entries": 7, "problem": ""}],
+    },
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
     ("GET", "/tokens"): {"tokens": [_TOKEN], "next": None},
     ("POST", "/tokens"): {

@@ -58,6 +58,16 @@ class Settings:
     run_jobs: bool = True
     job_beat: float = 1.0  # seconds between two heartbeats of a job
     job_patience: float = 20.0  # seconds without a heartbeat after which another process takes over a job
+    job_attempts: int = 3  # processes that can die, or lose the ledger, at one job
+    job_tables: int = 100  # of one synthesis
+    job_rows: int = 10_000_000  # of one synthetic table
+    job_seconds: float = 4 * 3600.0  # of one attempt
+    job_memory: int = 4 * 1024**3  # bytes, beyond what the process uses when the job starts
+
+    most_streams: int = 200  # streams of progress that one process has open
+    caller_streams: int = 10  # the same with one token
+    stream_seconds: float = 60.0  # until a stream ends and its client connects again
+    stream_beat: float = 10.0  # seconds without an event after which a comment shows that the stream is alive
 
     folder: str = ""  # of policies, uploads and drafts; empty: no data set can be added in the console
     databases: tuple[str, ...] = ()  # Postgres addresses whose tables an owner can serve; they can contain a password

@@ -3,6 +3,7 @@
 import { show } from "./chart.js";
 import { tell } from "./api.js";
 import { amount, element, fill, number } from "./elements.js";
+import { view } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -11,7 +12,7 @@ export function answered(result) {
   const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
   const lines = result.tables ? [...result.tables.flatMap(resultOf), measuredOf(parts)] : parts.flatMap(lineOf);
   if (result.cells) lines.push(pagesOf(result));
-  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)));
+  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)), ...proofOf(result));
   byId("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
   byId("result").hidden = false;
   byId("bars").hidden = !result.charts.answer;
@@ -37,6 +38,13 @@ function pagesOf(result) {
   const before = result.first > 0 && `${result.entry}.${Math.max(0, result.first - size)}`;
   const range = `Numbers ${(result.first + 1).toLocaleString("en")} to ${(result.first + shown).toLocaleString("en")} of ${result.cells.toLocaleString("en")}`;
   return element("p", { class: "pages" }, button("Previous", before), element("span", { class: "quiet" }, ` ${range} `), button("Next", result.next));
+}
+
+/** A link to the proof that the ledger contains the entry of a new answer. */
+function proofOf(result) {
+  if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
+  const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
+  return [element("p", { class: "quiet small" }, element("a", { href: `/v1/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
 }
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
