@@ -175,6 +175,7 @@ _RULES = (
     Rule("GET", "/risk/conversion", ANALYSTS, "risk", "Convert rho to the loss that it allows, or back"),
     Rule("GET", "/risk/meaning", ANALYSTS, "risk", "Explain a probability of identification"),
     Rule("GET", "/risk/curve", ANALYSTS, "risk", "Get points of rho against the loss for a number of possible values"),
+    Rule("GET", "/risk/practice", ANALYSTS, "risk", "Describe what a promise such as 1 in 20 allows in practice"),
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "Get all privacy measures of a randomized report"),
     Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Compare several operators, with a chart"),
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
