@@ -71,6 +71,7 @@ _RULES = (
         "Choose the records that hiding promises release; this is final",
     ),
     Rule("GET", _DESK, OWNERS, "release", "Get exposure, critical values, counts, and queue of a release desk"),
+    Rule("GET", f"{_DESK}/queue", OWNERS, "release", "List waiting requests with the tests that hold them"),
     Rule("POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own"),
     Rule("POST", f"{_DESK}/status", RECORD, "release", "Get the status of a request"),
     Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Withdraw a waiting request"),

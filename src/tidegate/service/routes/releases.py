@@ -1,4 +1,4 @@
-"""Release desks: state, requests, status, withdrawals, released records, audits; and a respondent's own record.
+"""Release desks: state, queue, requests, status, withdrawals, released records; and a respondent's own record.
 
 Keys identify people, so they are sent in bodies and never in URLs, which end up in the logs of proxies.
 """
@@ -10,17 +10,18 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tidegate.charts import Chart
-from tidegate.errors import Infeasible, Unsupported
+from tidegate.errors import NotThere
 from tidegate.frames import safe_cell
+from tidegate.ledger.release_book import StoredRequest
 from tidegate.policy import Hiding
-from tidegate.policy.hiding import join_hidings
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.openapi_examples import EXAMPLES
@@ -36,10 +37,10 @@ from tidegate.service.routes.dependencies import (
     router,
     with_charts,
 )
-from tidegate.service.routes.selections import hiding_state, open_selections
+from tidegate.service.routes.release_audits import last_simulation
+from tidegate.service.routes.selections import hiding_state
 
 if TYPE_CHECKING:
-    from tidegate.audit import Observation
     from tidegate.release.result import Outcome
     from tidegate.release.tracks import Track
 
@@ -47,7 +48,6 @@ routes = router()
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
-MOST_RECORDS = 5000  # of a simulated data set
 PAGE = {"example": EXAMPLES["GET", "/v1/data/{name}/desks/{promise}/released"]}
 FILES: Any = {
     200: {
@@ -67,17 +67,33 @@ class SingleKey(Form):
     key: RecordKey
 
 
-class Audit(Form):
-    model_config = ConfigDict(json_schema_extra={"example": {"worlds": 20, "records": 400, "profile": [1, 1, 2, 4]}})
-    worlds: int = Field(20, ge=2, le=60, description="The number of simulated pairs of data sets.")
-    records: int = Field(400, ge=10, le=MOST_RECORDS, description="The number of records in each data set.")
-    profile: list[Annotated[float, Field(ge=0, le=1e9)]] = Field(
-        [],
-        max_length=1000,
-        description="The distribution of values in a sensitive group; by default the policy's first profile, or the "
-        "first half of the values three times as likely under a hiding promise.",
-    )
-    seed: int = Field(1, ge=0, le=2**31)
+class QueueObstacle(BaseModel):
+    """A test that would fail if the record were released now."""
+
+    promise: str
+    test: str
+    group: str = Field(description='The group that the test is about; "all" if it is about all groups together.')
+    value: float | None = Field(description="The measure if the record were released.")
+    critical: float | None = Field(description="The critical value then.")
+    excess: float | None = Field(description="How far the measure would be above it, as a share of it: 0.25 is 25%.")
+
+
+class QueuedRequest(BaseModel):
+    """A waiting request."""
+
+    number: int
+    key: str | None = Field(description="The key of the record; null if the desk does not release it.")
+    since: datetime = Field(description="The time since the request waits.")
+    group: str
+    obstacles: list[QueueObstacle] = Field(description="The tests that hold the record, the largest excess first.")
+
+
+class QueuePage(BaseModel):
+    """A page of the queue."""
+
+    requests: list[QueuedRequest]
+    waiting: int = Field(description="The number of all waiting requests.")
+    next: int | None = Field(description="The cursor of the next page; null at the end.")
 
 
 @routes.get("/record")
@@ -111,7 +127,8 @@ def desk_state(
     ] = "",
 ) -> Described:
     if promise in served.policy.hidings:
-        return {**describe_promise(served, promise), **hiding_state(served, promise)}
+        state = {**describe_promise(served, promise), **hiding_state(served, promise)}
+        return {**state, "simulation": last_simulation(served, promise)}
     from tidegate.release.mechanisms import REGISTERED  # here: numba is slow to import
 
     desk = served.desk(promise)
@@ -139,6 +156,7 @@ def desk_state(
         "watched": {test.name: {"measure": test.measure, "sees": test.sees, "blind": test.blind} for test in watched},
         "tests": tests,
         "tracks": [_track(names, history) for history in _tracks(served, promise)],
+        "simulation": last_simulation(served, promise),
     }
     return with_charts(state, _charts(served, promise, names, counts, track)) if charts else state
 
@@ -176,6 +194,49 @@ def _track(names: list[str], track: Track) -> Described:
         "values": track.values.tolist(),
         "critical": [_finite(value) for value in track.critical.tolist()],
     }
+
+
+@routes.get("/data/{name}/desks/{promise}/queue")
+def read_queue(
+    served: Served,
+    promise: Promise,
+    after: After = 0,
+    limit: Limit = 20,
+    order: Annotated[Literal["oldest", "newest"], Query(description="Which requests come first.")] = "oldest",
+) -> QueuePage:
+    desk = served.desk(promise)
+    if promise in served.policy.hidings:
+        raise NotThere("A hiding promise has no queue: each request is released or withheld at once.")
+    rows, waiting = desk.queue(after, limit=limit, newest=order == "newest")
+    key, names = key_column(served), {name: desk.layout.target_names(name) for name in desk.plans}
+    shown = [
+        QueuedRequest(
+            number=row.request.number,
+            key=_stored_key(row.request, key, desk.layout.columns),
+            since=row.since,
+            group=names[promise][row.target],
+            obstacles=[
+                QueueObstacle(
+                    promise=obstacle.promise,
+                    test=obstacle.test,
+                    group=_group(names[obstacle.promise], obstacle.target),
+                    value=_finite(obstacle.value),
+                    critical=_finite(obstacle.critical),
+                    excess=obstacle.excess,
+                )
+                for obstacle in row.obstacles
+            ],
+        )
+        for row in rows
+    ]
+    last = rows[-1].request.number if len(rows) == limit else None
+    return QueuePage(requests=shown, waiting=waiting, next=last)
+
+
+def _stored_key(request: StoredRequest, key: str, columns: list[str]) -> str | None:
+    """Return the key in a stored record; None if the desk does not release it: then only a keyed hash is stored."""
+    value = request.shown([key])[key] if key and key in columns else None
+    return None if value is None else str(value)
 
 
 @routes.post("/data/{name}/desks/{promise}/requests")
@@ -266,66 +327,10 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
     yield "[]\n" if before == "[" else "]\n"
 
 
-@routes.post("/data/{name}/desks/{promise}/audits")
-def audit_release(served: Served, promise: Promise, body: Audit) -> Described:
-    size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
-    simulate = _observe_hiding if promise in served.policy.hidings else _observe_concealment
-    observations = simulate(served, promise, body.profile, size)
-    return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
-
-
-def _observe_concealment(
-    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
-) -> list[Observation]:
-    from tidegate.audit import observe  # here: numba is slow to import
-    from tidegate.audit.releases.comparison import observe_hiding
-    from tidegate.audit.releases.worlds import Everything
-
-    plan = served.desk(promise).plans[promise]
-    weights = profile or _profile(served, promise)
-    _check_profile(weights, plan.values)
-    hiding = Hiding(reveals=plan.promise.reveals, about=plan.promise.about, mix="table")
-    return [
-        *observe(plan, weights, control=Everything, **size),
-        *observe(plan, weights, **size),
-        *observe_hiding(plan, hiding, weights, **size, same_data_set=True),
-    ]
-
-
-def _observe_hiding(
-    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
-) -> list[Observation]:
-    """Compare both kinds of promises. Ordinary groups have the values of the open selection's mix."""
-    from tidegate.audit.releases.comparison import compare  # here: numba is slow to import
-
-    selections = open_selections(served)
-    if not selections:
-        raise Infeasible(
-            "The selection is not open yet, so there is no mix to simulate with.", "Open the selection first."
-        )
-    quotas = selections[0].quotas
-    if profile:
-        _check_profile(profile, len(quotas.mix))
-    return compare(join_hidings(served.policy.hidings).promise, quotas.mix, quotas.sizes, profile, **size)
-
-
-def _check_profile(profile: list[float], values: int) -> None:
-    if len(profile) != values or not sum(profile):
-        raise Unsupported(
-            f"The profile must have {values:,} weights, one per value, and not all can be 0.",
-            "Specify the distribution of values in a sensitive group.",
-        )
-
-
 def key_column(served: ServedDataset) -> str:
     """Return the name of the key column; empty if there is more than one."""
     keys = [name for name, attribute in served.policy.attributes.items() if attribute.kind == "key"]
     return keys[0] if len(keys) == 1 else ""
-
-
-def _profile(served: ServedDataset, promise: str) -> list[float]:
-    profiles = list(served.policy.concealments[promise].profiles.values())
-    return [float(weight) for weight in profiles[0].values] if profiles else []
 
 
 def _refuse_others(request: Request, served: ServedDataset, caller: Caller, keys: list[str]) -> None:
@@ -338,7 +343,3 @@ def _group(names: list[str], target: int | None) -> str:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _finite(value) if isinstance(value, float) else value for name, value in values.items()}
