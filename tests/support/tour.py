@@ -174,9 +174,11 @@ def visit(tab: Page, console: Console, path: str) -> Load:
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on(
         "console",
-        lambda message: errors.append(message.text)
-        if message.type == "error" and message.location.get("url") != address  # that the page itself is refused
-        else None,
+        lambda message: (
+            errors.append(message.text)
+            if message.type == "error" and message.location.get("url") != address  # that the page itself is refused
+            else None
+        ),
     )
     response = tab.goto(address)
     tab.wait_for_load_state("networkidle", timeout=PATIENCE)
