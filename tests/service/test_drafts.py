@@ -410,7 +410,7 @@ def test_table_of_an_allowed_database_is_served_and_its_password_is_not_shown(ga
         {"database": ["postgresql://elsewhere/db"], "table": ["people"]},
         {"database": [shown], "table": ["a;b"]},
     ):
-        assert "error" in gate.fill(draft, source={"source": ["database"], **fields})
+        assert "code" in gate.fill(draft, source={"source": ["database"], **fields})
     content = gate.fill(draft, source={"source": ["database"], "database": [shown], "table": ["people"]})
     assert content["types"] == {"person": "text", "age": "whole", "town": "text", "paid": "exact"}
     content = gate.fill(draft, people=PEOPLE, columns=COLUMNS, promise=PROMISE)
