@@ -88,6 +88,7 @@ lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt
 	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --extra all --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package tidegate -o locks/run.txt
 	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev --no-emit-package tidegate -c locks/run.txt -o locks/dev.txt
+	printf "openapi-python-client\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/generator.txt
 
 clean:           ## remove what was set up
 	rm -rf .venv

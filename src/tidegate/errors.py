@@ -17,13 +17,15 @@
           InvalidNumber      a value that is not a finite number, or is too long
         BudgetExceeded       the remaining budget is too small; the amounts spent, requested and remaining are given
         NotWaiting           a withdrawal of a request that is not waiting
+        JobStopped           a job that was cancelled, given up, or above a limit; its charge stays
         StaleQuote           a quote that has expired, or whose policy or price has changed
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
         LedgerBroken         the chain does not verify
         LedgerNewer          written by a newer version
         StalePolicy          another user changed the policy in the meantime
-        KeyReused            one idempotency key for two different queries
+        KeyReused            one idempotency key for two different requests
+        KeyInUse             a request with the same idempotency key is running
       MissingExtra           an optional package is not installed; the extra that provides it is named
       AccessError            access to a served data set
         NotSignedIn          no token, or one that is not valid
@@ -164,6 +166,14 @@ class StalePolicy(LedgerError):
 
 class KeyReused(LedgerError):
     code = "key-reused"
+
+
+class KeyInUse(LedgerError):
+    code = "key-in-use"
+
+
+class JobStopped(RequestError):
+    code = "job-stopped"
 
 
 class StaleQuote(RequestError):

@@ -24,7 +24,7 @@ from tidegate.service.settings import Settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-SLOTS = {"poll": "canteen", "draft": "0" * 20, "job": "0" * 20, "promise": "headquarters"}
+SLOTS = {"poll": "canteen", "draft": "0" * 20, "job": "0" * 20, "audit": "0" * 20, "promise": "headquarters"}
 COMBINATIONS = list(product(WIDTHS, THEMES))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 from collect.invited import invited_report, poll_of, token_of
 from collect.surveys import SHOPPERS, policy_of, reports
-from ledger.charges import charge
+from ledger.charges import charge, charges
 from ledger.requesters import TABLE
 from support.people import people_policy
 
@@ -18,14 +19,35 @@ import tidegate as tg
 from tidegate.collect.invitations import create_key
 from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
+from tidegate.ledger.diaries import hold_diary
 from tidegate.ledger.jobs import Job, Jobs
-from tidegate.ledger.tokens import StoredToken, Tokens
+from tidegate.ledger.replies import Replies
+from tidegate.ledger.schema import leases
+from tidegate.ledger.sessions import Sessions, StoredSession
+from tidegate.ledger.store import Store
+from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.ledger.witness import configure
 from tidegate.policy import Policy
 from tidegate.release.result import Deferred
 
 ENTRIES = 300  # so that a tile of the Merkle tree is complete
 SOLDIERS = pa.table(soldiers.records())
+
+
+def write_session(store: Store) -> None:
+    """Fill the tables of sessions and links."""
+    now = datetime.now(UTC)
+    session = StoredSession("s", "t", "token", stamp(now), stamp(now), stamp(now + timedelta(days=1)))
+    Sessions(store).start(session, user="ann")
+    ann = Tokens(store).find("t")
+    assert ann is not None
+    Sessions(store).add_link("l", token=ann, expires=now + timedelta(minutes=15), user="olga")
+
+
+def abandon_lease(store: Store) -> None:
+    """Give the lease of a diary to another machine, which stops at once."""
+    with store.writing() as connection:
+        connection.execute(leases.update().values(owner="elsewhere/1/x"))
 
 
 def write_everything(url: str, folder: Path) -> None:
@@ -36,6 +58,12 @@ def write_everything(url: str, folder: Path) -> None:
         session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
         for number in range(ENTRIES):
             charge(session.ledger, people_policy(), number, "1e-9")
+        visitors = tg.Dataset("visitors", shares_persons_with=("people",))
+        session.ledger.open_account(replace(people_policy(), dataset=visitors))
+        unfinished = charges(session.ledger)[-1]
+        with hold_diary(session.ledger.store, unfinished) as diary:
+            diary.append('{"about":{}}', '{"table":0}', '{"table":1}')
+            abandon_lease(session.ledger.store)
         configure(session.ledger.store, add=[str(folder.with_name("people.checkpoint"))])
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)
@@ -47,7 +75,15 @@ def write_everything(url: str, folder: Path) -> None:
         Tokens(session.ledger.store).add(
             StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
         )
-        Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
+        Replies(session.ledger.store).begin("t", "key", "request")
+        for number in range(3):
+            token = StoredToken(
+                f"r{number}", "salt", "hash", "respondent", "rosa", "soldiers", "key", "", "2026-01-01", ""
+            )
+            Tokens(session.ledger.store).add(token)
+        Tokens(session.ledger.store).revoke("r0", user="olga")
+        Tokens(session.ledger.store).note_uses(["t"], day="2026-01-02")
+        write_session(session.ledger.store)
         Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
     hidden = soldiers.hiding_policy(among=2, name="barracks")
     with tg.open(hidden, table=SOLDIERS, ledger=url) as session:

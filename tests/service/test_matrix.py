@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.declared import mismatch
 from support.service import PROBLEM, SECRET, RunningService, policy, run_service
 
 from tidegate.policy import Hiding
@@ -18,7 +19,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16, "draft": "0" * 20, "step": "people"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people", "entry": "1"}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
@@ -39,6 +40,7 @@ BODIES: dict[str, Any] = {
     "code": {"conversion": {"worlds": 99, "rho": 0.1}},
     "tokens": {"role": "analyst", "name": "new"},
     "people": {"fields": {"name": ["people"], "unit": ["row"]}},
+    "links": {"token": "0000000000000000"},
     "sign-in": {"token": "tg_0000000000000000_" + "a" * 43},
 }
 POLL: dict[str, Any] = {
@@ -74,6 +76,8 @@ def body(rule: Rule) -> Any:
         return BODIES["syntheses"]
     if rule.path.endswith("polls/drafts"):
         return POLL
+    if rule.path.endswith("/data/{name}/audits"):
+        return {"seconds": 1}
     return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
 
 
@@ -122,6 +126,13 @@ def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared_service: 
     assert result == {key for key, rule in TABLE.items() if rule.tag != "pages"}
 
 
+def test_no_route_bypasses_the_guard(shared_service: RunningService) -> None:
+    """A plain route, a mount or a page that the description does not list would have no rule."""
+    routes = all_routes(shared_service.app)
+    unguarded = {getattr(route, "path", repr(route)) for route in routes if not isinstance(route, GuardedRoute)}
+    assert unguarded == {"/openapi.json"}
+
+
 def test_route_outside_the_table_cannot_be_created() -> None:
     with pytest.raises(KeyError):
         GuardedRoute("/secret-door", lambda: None, methods=["GET"])
@@ -155,6 +166,26 @@ def test_example_has_the_fields_of_a_real_response(shared_service: RunningServic
         "example" in response.get("content", {}).get("application/json", {})
         for response in described["responses"].values()
     )
+
+
+def test_every_response_has_a_model_and_every_example_has_its_form(shared_service: RunningService) -> None:
+    routes = {route.rule.key: route for route in guarded_routes(shared_service.app) if route.rule.tag != "pages"}
+    described = shared_service.client.get("/openapi.json").json()["paths"]
+    for (method, path), route in routes.items():
+        sent = next(kinds for status, kinds in described[path][method.lower()]["responses"].items() if status[0] == "2")
+        for kind, content in sent["content"].items():
+            if kind == "application/json":
+                assert {"$ref", "anyOf"} & set(content["schema"]) or path.endswith("/risk/code"), (method, path)
+        if (method, path) in EXAMPLES:
+            assert mismatch(route, json.dumps(EXAMPLES[method, path]).encode()) == ""
+
+
+def test_response_of_another_form_is_noticed(shared_service: RunningService) -> None:
+    route = next(route for route in guarded_routes(shared_service.app) if route.rule.path == "/v1/me")
+    me = shared_service.get("/v1/me").json()
+    assert mismatch(route, json.dumps(me).encode()) == ""
+    for wrong in ({**me, "more": 1}, {**me, "name": 3}, {name: value for name, value in me.items() if name != "role"}):
+        assert "/v1/me" in mismatch(route, json.dumps(wrong).encode())
 
 
 def test_examples_of_selections_have_the_fields_of_real_responses(tmp_path: Path) -> None:
@@ -201,11 +232,16 @@ def test_owner_of_one_data_set_has_no_access_to_others(fresh_service: RunningSer
 
 
 def guarded_routes(app: Any) -> list[GuardedRoute]:
-    routes: list[GuardedRoute] = []
+    return [route for route in all_routes(app) if isinstance(route, GuardedRoute)]
+
+
+def all_routes(app: Any) -> list[Any]:
+    """Return all routes, also those of included routers."""
+    routes: list[Any] = []
     todo = list(app.routes)
     while todo:
         route = todo.pop()
-        if isinstance(route, GuardedRoute):
-            routes.append(route)
-        todo += list(getattr(getattr(route, "original_router", None), "routes", []))
+        inside = list(getattr(getattr(route, "original_router", None), "routes", []))
+        todo += inside
+        routes += [] if inside else [route]
     return routes

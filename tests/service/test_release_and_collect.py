@@ -31,10 +31,10 @@ def test_records_are_released_or_wait_and_only_released_ones_are_listed(fresh_se
     outcomes = fresh_service.post(f"{BASE}/requests", keys(*numbers)).json()["outcomes"]
     kinds = [item["outcome"] for item in outcomes]
     assert set(kinds) == {"released", "deferred"}, "some must wait, or this shows nothing"
-    records, after = [], 0
-    while after is not None:
-        page = fresh_service.get(f"{BASE}/released?limit=50&after={after}", "analyst").json()
-        records, after = records + page["records"], page["next"]
+    records, cursor = [], ""
+    while cursor is not None:
+        page = fresh_service.get(f"{BASE}/released?limit=50&cursor={cursor}", "analyst").json()
+        records, cursor = records + page["records"], page["next"]
     assert len(records) == kinds.count("released")
     assert {item["person"] for item in records} == {
         key for key, kind in zip(keys(*numbers)["keys"], kinds, strict=True) if kind == "released"
@@ -65,15 +65,15 @@ def test_queue_lists_all_waiting_requests_with_the_tests_that_hold_them(fresh_se
         for o, key in zip(outcomes, keys(*range(200))["keys"], strict=True)
         if o["outcome"] == "deferred"
     }
-    rows, after = [], 0
+    rows, after = [], ""
     while after is not None:
-        page = fresh_service.get(f"{BASE}/queue?limit=7&after={after}").json()
+        page = fresh_service.get(f"{BASE}/queue?limit=7&cursor={after}").json()
         assert page["waiting"] == len(waiting)
         rows, after = rows + page["requests"], page["next"]
     assert {row["number"]: row["key"] for row in rows} == waiting
     assert [row["number"] for row in rows] == sorted(waiting)
     newest = fresh_service.get(f"{BASE}/queue?limit=7&order=newest").json()
-    later = fresh_service.get(f"{BASE}/queue?limit=7&order=newest&after={newest['next']}").json()
+    later = fresh_service.get(f"{BASE}/queue?limit=7&order=newest&cursor={newest['next']}").json()
     assert [row["number"] for row in (*newest["requests"], *later["requests"])] == sorted(waiting, reverse=True)[:14]
     desk = fresh_service.datasets["people"].desk("hq")
     test, names = ChiSquare(desk.plans["hq"]), desk.layout.target_names("hq")

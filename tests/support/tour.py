@@ -35,6 +35,7 @@ SIZES = {"": (1440, 1100), "-phone": (390, 844)}
 ON_PHONES = ("overview", "ask", "record", "form", "poll-form", "desks", "polls-results")
 COLORS = 48  # of a picture
 PATIENCE = 90_000  # milliseconds: the first opening of a release desk compiles
+ENDED = ("done", "failed", "cancelled")
 STEPS = ("source", "people", "columns", "promise", "simulation", "publication")
 MESSY = (
     "\ufeffPatient ID;Age (years);Wohnort;Betrag;Aufnahme\n"
@@ -74,7 +75,8 @@ class Load:
 
 def is_page(rule: Rule) -> bool:
     """Return whether a rule is that of a page, not of an action or a file."""
-    return rule.method == "GET" and rule.path.startswith(("/console", "/forms"))
+    is_redirect = "/oidc" in rule.path  # to the provider of an organization and back
+    return rule.method == "GET" and rule.path.startswith(("/console", "/forms")) and not is_redirect
 
 
 def stops(slots: dict[str, str]) -> list[Stop]:
@@ -96,6 +98,7 @@ def stops(slots: dict[str, str]) -> list[Stop]:
 def _stop(rule: Rule, slots: dict[str, str], step: str) -> Stop:
     path, is_poll = rule.path, "/polls" in rule.path
     owner = "soldiers" if "{promise}" in path else "shop" if "{collection}" in path or is_poll else "people"
+    slots = {**slots, "job": slots["audit"]} if "/audits/" in path else slots
     values = {**slots, "name": owner, "step": step, "collection": slots["poll"] if is_poll else "shoppers"}
     filled = re.sub(r"{(\w+)}", lambda slot: values[slot[1]], path)
     parts = path.removeprefix("/console").removeprefix("/data/{name}").replace("/{collection}/", "/").split("/")
@@ -105,7 +108,7 @@ def _stop(rule: Rule, slots: dict[str, str], step: str) -> Stop:
 
 
 def furnish(console: Console) -> dict[str, str]:
-    """Add a poll, a draft and a synthesis, so that every page has something to show; return their names."""
+    """Add a poll, a draft, a synthesis and an audit, so that every page has something to show; return their names."""
 
     call = partial(_call, console)
     call("POST", "/v1/data/shop/polls", json=canteen(access="open", clients=400))
@@ -114,12 +117,19 @@ def furnish(console: Console) -> dict[str, str]:
     call("PUT", f"/v1/drafts/{draft}/file", content=MESSY, params=query)
     for step, fields in DRAFT.items():
         call("POST", f"/v1/drafts/{draft}/steps/{step}", json={"fields": fields})
-    job = call("POST", "/v1/data/people/syntheses", json={"epsilon": "0.3"})["id"]
+    orders = {"syntheses": {"epsilon": "0.3"}, "audits": {"seconds": 5, "verbs": ["ledger"]}}
+    jobs = {kind: call("POST", f"/v1/data/people/{kind}", json=order)["id"] for kind, order in orders.items()}
     until = time.monotonic() + PATIENCE / 1000
-    while call("GET", f"/v1/data/people/syntheses/{job}")["state"] not in ("done", "failed"):
-        assert time.monotonic() < until, "the synthesis does not end"
+    while any(call("GET", f"/v1/data/people/{kind}/{job}")["state"] not in ENDED for kind, job in jobs.items()):
+        assert time.monotonic() < until, "a job does not end"
         time.sleep(0.2)
-    return {"poll": "canteen", "draft": draft, "job": job, "promise": "headquarters"}
+    return {
+        "poll": "canteen",
+        "draft": draft,
+        "job": jobs["syntheses"],
+        "audit": jobs["audits"],
+        "promise": "headquarters",
+    }
 
 
 def simulate(console: Console) -> None:

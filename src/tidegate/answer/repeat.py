@@ -15,9 +15,11 @@ from typing import Any
 from tidegate.accounting import ZERO, Amount, Event, Together, Unit, budget_of, event_from_dict
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
+from tidegate.answer.result import Answer, Answers
 from tidegate.answer.run import PlannedRequest, plan_request
 from tidegate.answer.spending import Planning, RequestedLoss
 from tidegate.errors import TidegateError
+from tidegate.ledger import Charge, Receipt
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Policy
 
@@ -39,6 +41,17 @@ class Again:
         """Return the request in the form of the service."""
         plan = {"plan": self.planning} if self.planning != "one-by-one" else {}
         return {"questions": [query_to_dict(query) for query in self.queries], self.unit: str(self.loss), **plan}
+
+
+def stored_answers(receipt: Receipt, again: Again, policy: Policy) -> Answers:
+    """Return the stored answers of a charge, at no cost."""
+    charge = Charge.of(receipt, policy)
+    event = event_from_dict(receipt.entry.content()["event"])
+    events = event.parts if isinstance(event, Together) and len(again.queries) > 1 else (event,)
+    parts = zip(again.queries, events, receipt.stored["parts"], strict=True)
+    return Answers(
+        tuple(Answer(query, query.target(policy), event, part, charge) for query, event, part in parts), charge
+    )
 
 
 def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:

@@ -11,7 +11,9 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, String, func, 
 
 from tidegate.accounting import Amount, Target, yes_no_at
 from tidegate.accounting.budget import PREFIX
+from tidegate.ledger.access import describe
 from tidegate.ledger.entry import (
+    ACCESS,
     ADOPTED,
     ANSWERED,
     ARRIVED,
@@ -189,6 +191,9 @@ def _rotated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 
 def _expired(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    if charges := body.get("diaries"):
+        count = "one unfinished synthesis" if len(charges) == 1 else f"{len(charges):,} unfinished syntheses"
+        return f"What {count} had learned before {body['before']} was deleted."
     return f"The contents of {len(body['records']):,} records that were released before {body['before']} were deleted."
 
 
@@ -198,6 +203,10 @@ def _moved(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 def _arrived(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return "The ledger was moved here from another store."
+
+
+def _access(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return describe(body, _user(body))
 
 
 def _request(says: str) -> str:
@@ -235,6 +244,7 @@ SENTENCES = {
     EXPIRED: _expired,
     MOVED: _moved,
     ARRIVED: _arrived,
+    ACCESS: _access,
 }
 
 

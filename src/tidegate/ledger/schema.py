@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0012"
+REVISION = "0020"
 
 TEXTS = (
     "at",
@@ -110,6 +110,14 @@ totals = Table(
     *(Column(name, Text, nullable=False) for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")),
 )
 
+# Accounts that share persons, from the latest policy of each account: their charges are added up.
+partners = Table(
+    "tidegate_partners",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("partner", Text, primary_key=True),
+)
+
 # The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.
 sources = Table(
     "tidegate_sources",
@@ -197,21 +205,45 @@ spent_tokens = Table(
     sqlite_with_rowid=False,
 )
 
-# The service. A token is kept as its slow hash only; times are UTC in ISO form, and empty where there is none.
+# What an unfinished synthesis has learned, line by line: numbers with noise that were paid for, and not shown to anyone yet.
+diaries = Table(
+    "tidegate_diaries",
+    metadata,
+    Column("charge", Integer, primary_key=True, autoincrement=False),  # the entry that was charged
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),  # of this line and all before it, from the hash of the charge on
+)
+
+# The process that continues an unfinished synthesis. A line is written by its owner only.
+leases = Table(
+    "tidegate_leases",
+    metadata,
+    Column("charge", Integer, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("beat", Float, nullable=False),  # the last sign of life, in seconds of the epoch by the database's clock
+)
+
+# The service. A row is the access of one user: by a token, which is kept as its slow hash only, by an identity of a provider,
+# or by one-time links alone. Every change has an entry. Times are UTC in ISO form, and empty where there is none.
 tokens = Table(
     "tidegate_tokens",
     metadata,
     Column("id", Text, primary_key=True),
     Column("salt", Text, nullable=False),
-    Column("hash", Text, nullable=False),  # scrypt of the secret
+    Column("hash", Text, nullable=False),  # scrypt of the secret; empty: there is no token to send
     Column("role", Text, nullable=False),
     Column("name", Text, nullable=False),  # `who` in the entries
-    Column("dataset", Text, nullable=False),  # empty: all that are served
+    Column("dataset", Text, nullable=False),  # names with commas between them; empty: all that are served
     Column("record", Text, nullable=False),  # of a respondent: HMAC of data set and key
     Column("share", Text, nullable=False),  # of an analyst: the most that this name may spend, exactly
     Column("made", Text, nullable=False),
     Column("expires", Text, nullable=False),
     Column("revoked", Text, nullable=False),
+    Column("maker", Text, nullable=False, server_default=text("''")),  # the user who created it
+    Column(
+        "identity", Text, nullable=False, server_default=text("''")
+    ),  # issuer and subject, with a space between them
 )
 
 signins = Table(
@@ -219,7 +251,49 @@ signins = Table(
     metadata,
     Column("id", Text, primary_key=True),  # SHA-256 of what the cookie holds
     Column("token", Text, nullable=False),
+    Column("method", Text, nullable=False),  # token, link, oidc
+    Column("started", Text, nullable=False),
+    Column("seen", Text, nullable=False),  # the last request; written now and then
     Column("expires", Text, nullable=False),
+    Column("renew", Text, nullable=False),  # when the provider is asked again; empty: never
+    Column("lapse", Text, nullable=False),  # when the session ends if the provider did not answer
+    Column("sealed", Text, nullable=False),  # the provider's tokens, encrypted with what the cookie holds
+)
+
+links = Table(
+    "tidegate_links",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of the link's secret; deleted by its use
+    Column("token", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+)
+
+token_uses = Table(
+    "tidegate_token_uses",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("day", Text, nullable=False),  # of the last use
+)
+
+# Replies to requests with an idempotency key, for a day.
+replies = Table(
+    "tidegate_replies",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of the token's id and the key
+    Column("request", Text, nullable=False),  # SHA-256 of address and body
+    Column("at", Float, nullable=False),  # seconds of the epoch
+    Column("status", Integer, nullable=False),  # 0: the request is running
+    Column("content", LargeBinary, nullable=False),  # sealed under the key
+)
+
+# Rate limits of a service on Postgres, shared by its processes. Names are keyed hashes; the table is not logged.
+limits = Table(
+    "tidegate_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("level", Float, nullable=False),  # requests that were available at `at`
+    Column("at", Float, nullable=False),  # seconds of the epoch, by the database's clock
+    Column("granted", Integer, nullable=False),  # to the last process that took some
 )
 
 jobs = Table(
@@ -230,7 +304,7 @@ jobs = Table(
     Column("who", Text, nullable=False),
     Column("request", Text, nullable=False),  # idempotency key
     Column("wanted", Text, nullable=False),
-    Column("state", Text, nullable=False),  # waiting, running, done, failed
+    Column("state", Text, nullable=False),  # waiting, running, done, failed, cancelled
     Column("stage", Text, nullable=False),
     Column("problem", Text, nullable=False),
     Column("entry", Text, nullable=False),
@@ -239,6 +313,9 @@ jobs = Table(
     Column("done", BigInteger, nullable=False),
     Column("of", BigInteger, nullable=False),
     Column("beat", Float, nullable=False),  # when the worker last said so, in seconds of the epoch
+    Column("kind", Text, nullable=False),  # synthesis, audit
+    Column("attempts", Integer, nullable=False),
+    Column("report", Text, nullable=False),  # of an audit that is done
     Index("tidegate_jobs_request", "dataset", "request", unique=True),
     Index("tidegate_jobs_state", "state", "made"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -14,22 +15,26 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from tidegate import __version__
-from tidegate.errors import TidegateError
+from tidegate.errors import LedgerError, TidegateError
+from tidegate.ledger.rate_limits import SharedLimit
 from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.activity import Activity
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
-from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
+from tidegate.service.access.oidc import Oidc
+from tidegate.service.access.rate_limits import Buckets, NetworkBuckets, SharedBuckets
 from tidegate.service.access.sessions import cookie_name
-from tidegate.service.background import Schedule
+from tidegate.service.background import BackgroundTask, Schedule
 from tidegate.service.datasets import ServedDatasets
-from tidegate.service.errors import http_error, tidegate_error, validation_error
-from tidegate.service.jobs import Runner
+from tidegate.service.errors import http_error, source_location, tidegate_error, validation_error
+from tidegate.service.job_events import JobFeed
 from tidegate.service.logs import log_event, to_stream
 from tidegate.service.metrics import Metrics
 from tidegate.service.middleware import RequestMiddleware
 from tidegate.service.pages import access as access_page
 from tidegate.service.pages import answers as answers_page
+from tidegate.service.pages import audits as audits_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
@@ -38,10 +43,12 @@ from tidegate.service.pages import policies as policies_page
 from tidegate.service.pages import polls as polls_page
 from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
+from tidegate.service.pages import sign_in as sign_in_page
 from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
     answers,
+    audits,
     collection_drafts,
     collections,
     drafts,
@@ -60,6 +67,7 @@ from tidegate.service.routes import (
     syntheses,
 )
 from tidegate.service.routes import datasets as dataset_routes
+from tidegate.service.runner import Runner
 from tidegate.service.settings import Settings
 
 PARTS = (
@@ -77,6 +85,7 @@ PARTS = (
     polls,
     poll_drafts,
     syntheses,
+    audits,
     ledger,
     risk,
     drafts,
@@ -84,8 +93,10 @@ PARTS = (
     home,
 )
 PAGES = (
+    sign_in_page,
     overview,
     syntheses_page,
+    audits_page,
     risk_page,
     releases_page,
     collections_page,
@@ -97,6 +108,8 @@ PAGES = (
     policies_page,
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
+ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
+LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ABOUT = """Give data out without giving people away.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
@@ -147,6 +160,9 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
+    app.state.oidc = Oidc(settings, app.state.guard.callers) if settings.oidc_issuer else None
+    app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
+    app.state.job_feed = JobFeed(served.ledger.store, settings)
     app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
@@ -175,20 +191,45 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if runner:
         runner.start()
     schedule.start()
+    activity = app.state.guard.callers.activity
+    pause = min(ACTIVITY_PAUSE, 15 * settings.idle_minutes)  # a quarter of the idle time at most
+    writer = BackgroundTask("activity", activity.write, pause=pause, failure="activity-failed")
+    writer.start()
     log_event("started", datasets=len(app.state.datasets))
     yield
     await anyio.to_thread.run_sync(schedule.stop)
     if runner:
         await anyio.to_thread.run_sync(runner.stop)
+    await anyio.to_thread.run_sync(writer.stop)
+    await anyio.to_thread.run_sync(partial(_write_last, activity))
     app.state.datasets.close()
     log_event("stopped")
 
 
+def _write_last(activity: Activity) -> None:
+    """Write what callers did since the last time. A ledger that does not respond must not prevent the shutdown."""
+    try:
+        activity.write(closing=True)
+    except LedgerError as error:
+        log_event("activity-failed", place=source_location(error))
+
+
 def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
-    callers = Callers(Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst))
+    tokens, store = Tokens(datasets.ledger.store), datasets.ledger.store
+
+    def buckets(kind: str, rate: float, burst: float, *, lease: int = 1) -> Buckets:
+        """Return the limits of all processes; of this process alone if they share a file, which has one writer at a time."""
+        if store.sqlite:
+            return Buckets(rate, burst)
+        return SharedBuckets(
+            SharedLimit(store, tokens.secret(), kind, rate=rate, burst=burst), rate, burst, lease=lease
+        )
+
+    leased = max(1, int(settings.caller_burst / LEASES))
+    wrong = buckets("wrong", settings.wrong_rate, settings.wrong_burst)
     return Guard(
-        callers,
-        by_caller=Buckets(settings.caller_rate, settings.caller_burst),
+        Callers(tokens, wrong, idle=settings.idle_minutes),
+        by_caller=buckets("token", settings.caller_rate, settings.caller_burst, lease=leased),
         by_address=Buckets(settings.address_rate, settings.address_burst),
         secure=settings.secure,
     )

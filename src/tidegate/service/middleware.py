@@ -12,10 +12,11 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tidegate.errors import TooLarge
+from tidegate.errors import TooLarge, Unsupported
 from tidegate.service.access.permissions import API
 from tidegate.service.errors import defect, misdirected, respond, source_location, too_deep
 from tidegate.service.logs import log_event
@@ -96,6 +97,9 @@ class RequestMiddleware:
         except TimeoutError:
             late = TooLarge("The request took too long to arrive.", "Send it in smaller parts.")
             return respond(late, scope["state"]), receive
+        except ClientDisconnect:  # a part of a form could be a valid form: it is not what the client sent
+            broken = Unsupported("The request ended before its body was complete.", "Send it again.")
+            return respond(broken, scope["state"]), receive
         if body is None:
             return _too_large(most, scope), receive
         if not bulk and await _is_deeper_async(body, self._settings.deepest_json):
@@ -131,9 +135,18 @@ class RequestMiddleware:
         seconds = time.perf_counter() - outgoing.began
         refused = str(state.get("refused", ""))
         self._metrics.request(method, route, outgoing.status, seconds, refused)
-        role = getattr(state.get("caller"), "role", "unknown")
+        caller = state.get("caller")
+        role, token = getattr(caller, "role", "unknown"), getattr(caller, "token", "")
         facts: dict[str, Any] = {"method": method, "route": route, "status": outgoing.status}
-        log_event("request", **facts, ms=round(1000 * seconds, 1), role=role, request=outgoing.name, refused=refused)
+        log_event(
+            "request",
+            **facts,
+            ms=round(1000 * seconds, 1),
+            role=role,
+            token=token,
+            request=outgoing.name,
+            refused=refused,
+        )
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
         """Return whether a request delivered reports or used a code. It is neither logged nor counted: both would reveal its time."""
@@ -188,12 +201,12 @@ def _length(scope: Scope) -> int:
 
 
 async def _read_body(receive: Receive, most: int) -> bytes | None:
-    """Read a body; return None as soon as it is too large."""
+    """Read a body; return None as soon as it is too large. Raise ClientDisconnect if it does not arrive whole."""
     parts, size, more = [], 0, True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         size, more = size + len(parts[-1]), message.get("more_body", False)
         if size > most:

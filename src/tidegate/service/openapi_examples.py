@@ -17,9 +17,11 @@ _JOB = {
     "who": "olga",
     "made": _AT,
     "state": "running",
+    "kind": "synthesis",
     "progress": {"stage": "pairs", "done": 3, "of": 12},
     "says": "selecting pairs of columns and counting them with noise",
     "resumed": False,
+    "attempts": 1,
     "seconds": 4.2,
     "problem": None,
     "entry": None,
@@ -61,6 +63,10 @@ _TOKEN = {
     "made": _AT,
     "expires": _AT,
     "revoked": None,
+    "maker": "olga",
+    "used": "2026-11-17",
+    "method": "token",
+    "identity": None,
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
@@ -230,13 +236,33 @@ _COLLECTED = {
 
 _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
-    ("GET", "/ready"): {"status": "ready", "datasets": 1},
+    ("GET", "/ready"): {
+        "status": "ready",
+        "datasets": 1,
+        "witnesses": [{"address": "/mnt/witness/people.checkpoint", "entries": 7, "problem": ""}],
+    },
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
-    ("GET", "/tokens"): {"tokens": [_TOKEN]},
+    ("GET", "/tokens"): {"tokens": [_TOKEN], "next": None},
     ("POST", "/tokens"): {
         "token": "tg_0123456789abcdef_...",
         **_TOKEN,
-        "code": {"Python": 'service.post("/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+        "code": {"Python": 'service.post("/v1/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+    },
+    ("GET", "/sessions"): {
+        "sessions": [
+            {
+                "id": "0123456789abcdef",
+                "name": "ana",
+                "role": "analyst",
+                "token": "0123456789abcdef",
+                "method": "token",
+                "started": _AT,
+                "seen": _AT,
+                "expires": _AT,
+                "own": False,
+            }
+        ],
+        "next": None,
     },
     ("GET", "/data"): {"datasets": [_DATASET]},
     ("POST", "/data/{name}/previews"): {
@@ -307,6 +333,7 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                     "error_95": 31.0,
                     "from": [2],
                     "cost": "0",
+                    "rows": [{"value": 10000, "low": 9938, "high": 10000, "noisy": 10007}],
                     "says": "the number of rows: 10,000, within 31, 95%, from entry 2     cost 0",
                 },
             }

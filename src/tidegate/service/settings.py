@@ -12,6 +12,8 @@ from starlette.requests import Request
 
 from tidegate.errors import Unsupported
 
+MOST_CELLS = 2**25  # that a grouping of a table can have; the engines are loaded late
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -22,6 +24,17 @@ class Settings:
     secure: bool = False  # send cookies over https only; off on loopback
     public_url: str = ""  # the URL that browsers use, if there is a proxy in front of the service
     sign_in_hours: float = 12.0
+    idle_minutes: float = 30.0  # without a request, after which a session of the console ends
+    sign_in_rate: float = 0.1  # sign-ins per second of one user: each is an entry of the ledger
+    sign_in_burst: float = 100.0
+
+    oidc_issuer: str = ""  # of the OpenID Connect provider; empty: sign-in with tokens and links only
+    oidc_client: str = ""
+    oidc_name: str = ""  # of the provider, on the sign-in page
+    oidc_scope: str = "openid profile"
+    oidc_claim: str = "groups"
+    oidc_groups: tuple[str, ...] = ()  # "stewards=owner", "research=analyst:people,survey@0.5"
+    oidc_minutes: float = 15.0  # between two questions to the provider whether a user's groups still match
 
     largest_body: int = 64 * 1024
     largest_batch: int = 16 * 1024 * 1024  # bytes of randomized reports
@@ -39,10 +52,22 @@ class Settings:
     wrong_rate: float = 0.5  # invalid tokens per second, from one address
     wrong_burst: float = 10.0
 
+    most_cells: int = 100_000  # of the answers of one request; above 10,000 they are sent in pages
+
     threads: int = 16  # engines and databases block: the number of requests at a time
     run_jobs: bool = True
     job_beat: float = 1.0  # seconds between two heartbeats of a job
     job_patience: float = 20.0  # seconds without a heartbeat after which another process takes over a job
+    job_attempts: int = 3  # processes that can die, or lose the ledger, at one job
+    job_tables: int = 100  # of one synthesis
+    job_rows: int = 10_000_000  # of one synthetic table
+    job_seconds: float = 4 * 3600.0  # of one attempt
+    job_memory: int = 4 * 1024**3  # bytes, beyond what the process uses when the job starts
+
+    most_streams: int = 200  # streams of progress that one process has open
+    caller_streams: int = 10  # the same with one token
+    stream_seconds: float = 60.0  # until a stream ends and its client connects again
+    stream_beat: float = 10.0  # seconds without an event after which a comment shows that the stream is alive
 
     folder: str = ""  # of policies, uploads and drafts; empty: no data set can be added in the console
     databases: tuple[str, ...] = ()  # Postgres addresses whose tables an owner can serve; they can contain a password
@@ -50,13 +75,22 @@ class Settings:
     upload_patience: float = 3600.0  # seconds for an upload to arrive
     largest_form: int = 2 * 1024**2  # bytes of a draft's form: hundreds of columns with lists of values
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.most_cells <= MOST_CELLS:
+            raise Unsupported(
+                f"`most_cells` is {self.most_cells:,}; it must be between 1 and {MOST_CELLS:,}.",
+                "Set it to, for example, 100000.",
+            )
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
-        lists: dict[str, Any] = {name: tuple(content.get(name, ())) for name in ("policies", "databases")}
+        lists: dict[str, Any] = {
+            name: tuple(content.get(name, ())) for name in ("policies", "databases", "oidc_groups")
+        }
         return cls(**{**content, **lists})
 
 

@@ -9,9 +9,10 @@ from fastapi.responses import Response
 
 from tidegate.policy import Category, Moment, Numeric, Policy, Text
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.answers import history
+from tidegate.service.routes.answers import history_after
 from tidegate.service.routes.datasets import describe_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
+from tidegate.service.routes.ledger import can_prove
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 
@@ -23,7 +24,7 @@ LATEST = 20
 def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     description = describe_data(served, caller)
     earlier = (
-        history(served, caller, newest=True, limit=LATEST)
+        history_after(served, caller, 0, LATEST, newest=True)
         if description["account"]
         else {"questions": [], "next": None}
     )
@@ -33,6 +34,7 @@ def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Respons
         COMMAND: f"tidegate check {served.name}.toml",
     }
     view = {**description, "columns": columns_of(served.policy), "history": earlier, "codes": code}
+    view["can_prove"] = can_prove(served.session.ledger)
     return show("ask", request, {**view, "view": view}, here="ask", json_urls=json_urls, dataset=served.name)
 
 

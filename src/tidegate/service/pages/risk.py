@@ -67,7 +67,7 @@ def risk_page(
     people: Plain = "10000",
 ) -> Response:
     datasets = request.app.state.datasets
-    visible = [name for name in datasets if caller.dataset in ("", name)]
+    visible = [name for name in datasets if caller.can_use(name)]
     universes = [universe for name in visible for universe in universes_of(datasets[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
     words = _in_words({"one_in": one_in, "values": values, "within": within, "people": people})

@@ -13,32 +13,42 @@ from pydantic import ConfigDict, Field
 
 from tidegate.accounting import FREE
 from tidegate.answer.charts import error_chart, page_chart
+from tidegate.answer.pages import PAGE, refuse_large, to_page
 from tidegate.answer.query_json import query_from_dict
-from tidegate.answer.repeat import asked_again
+from tidegate.answer.repeat import asked_again, stored_answers
 from tidegate.answer.request import Query, Statistic
+from tidegate.answer.result import Answer, Answers
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
-from tidegate.errors import Unsupported
+from tidegate.errors import NotThere, StalePolicy, Unsupported
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.explain import page
 from tidegate.ledger.remarks import refuse_suspended
+from tidegate.service.access.callers import Caller
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.answers import (
+    AnswerReply,
+    AnswersReply,
+    DerivationsReply,
+    HistoryPage,
+    PreviewReply,
+    QuoteReply,
+)
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_number, read_cursor
 from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
-    After,
     Column,
     CurrentCaller,
     Described,
+    EntryNumber,
     Form,
     Key,
-    Limit,
     Number,
     Served,
-    as_page,
     caller_key,
     router,
     with_charts,
@@ -48,7 +58,15 @@ from tidegate.web.snippets.answer import query_code
 
 routes = router()
 MOST_QUESTIONS = 50
+HISTORY = ("history", "history-newest")  # the lists that cursors are for
 LOSSES = ("rho", "epsilon", "error", "share", "z")  # a request states one of them
+CellLimit = Annotated[int, Parameter(ge=1, le=PAGE, description="The most cells to return.")]
+CellCursor = Annotated[
+    str,
+    Parameter(
+        max_length=80, pattern=r"^([0-9a-f]{64}\.\d{1,8})?$", description="`next` of the previous page; free of charge."
+    ),
+]
 LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
 
@@ -74,6 +92,12 @@ class QueryList(Form):
     sql: str | None = Field(None, min_length=1, max_length=4000)
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
+
+    def limited_queries(self, request: Request, served: ServedDataset, most: int | None = None) -> tuple[Query, ...]:
+        """Return the queries, if their answers have at most `most` cells, or as many as the service allows."""
+        queries = self.queries(served)
+        refuse_large(queries, served.policy, most or request.app.state.settings.most_cells)
+        return queries
 
     def queries(self, served: ServedDataset) -> tuple[Query, ...]:
         """Return the queries."""
@@ -167,14 +191,15 @@ class PreviewRequest(AnswerRequest):
     )
 
 
-@routes.post("/data/{name}/previews", response_model=Described)
+@routes.post("/data/{name}/previews", response_model=PreviewReply)
 def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     address = service_url(request)
 
     def make() -> Described:
-        question, options = body.question(served), body.options()
+        queries, options = body.limited_queries(request, served), body.options()
+        question = body.question(served)
         about: dict[str, Any] = {"dataset": served.name, "sql": body.sql or "", "fit": body.fit}
-        code = query_code(body.queries(served), options, address=address, **about)
+        code = query_code(queries, options, address=address, **about)
         if body.fit:
             return {**served.session.fit(question, confidence=body.confidence).to_dict(), "code": code}
         return {**served.session.preview(question, **options).to_dict(), "code": code}
@@ -182,10 +207,10 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     return response_cache(served).response(f"preview {address} {body}", make)
 
 
-@routes.post("/data/{name}/quotes", response_model=Described)
+@routes.post("/data/{name}/quotes", response_model=QuoteReply)
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
-    queries, options = body.queries(served), body.options()
+    queries, options = body.limited_queries(request, served), body.options()
     if not queries:
         raise Unsupported(
             f"The number of rows is public: {policy.dataset.rows:,}.", "Nothing is charged, so a quote is not needed."
@@ -215,8 +240,16 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     return json_response(as_bytes(offer))
 
 
-@routes.post("/data/{name}/answers", response_model=Described)
-def answer(request: Request, served: Served, caller: CurrentCaller, body: Purchase, key: Key = "") -> Response:
+@routes.post("/data/{name}/answers", response_model=AnswerReply | AnswersReply)
+def answer(
+    request: Request,
+    served: Served,
+    caller: CurrentCaller,
+    body: Purchase,
+    key: Key = "",
+    limit: CellLimit = PAGE,
+    cursor: CellCursor = "",
+) -> Response:
     if key and body.key and key != body.key:
         raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send only one of them.")
     key = key or body.key
@@ -226,18 +259,54 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
         question, options = (
             _read_purchase(request, served, body) if body.quote else (body.question(served), body.options())
         )
+        queries = question.queries if isinstance(question, SqlPlan) else question
+        refuse_large(queries, served.policy, request.app.state.settings.most_cells)
+        first = _first_cell(served, queries, options, cursor) if cursor else 0
         options["anyway"] = body.anyway or bool(body.quote)  # a quote states that an answer would be useless
         if caller.role != OWNER:
             refuse_suspended(served.session.ledger.store, served.name)
         charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
         if isinstance(question, tuple) and len(question) == 1:
             question = question[0]  # a single query has its own response format
-        content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
+        content = _page_of(served.session.answer(question, **options, **charge_to), first, limit)
+        if "next" in content:  # one of several pages, without charts: they would show a part
+            return {**content, "charts": {}} if body.charts else content
         return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
 
     if key or body.quote:  # a key is recorded and a quote is checked, even if the query was answered before
         return json_response(as_bytes(make()))
-    return response_cache(served).response(f"answer {body}", make, charges=True)
+    return response_cache(served).response(f"answer {limit} {cursor} {body}", make, charges=True)
+
+
+def _first_cell(served: ServedDataset, queries: tuple[Query, ...], options: Mapping[str, Any], cursor: str) -> int:
+    """Return the first cell of a page.
+
+    Guarantee:
+        The request has the stored answer whose page is requested, so that a later page is never charged.
+    """
+    loss = resolve_loss(queries, served.policy, **{name: value for name, value in options.items() if name != "plan"})
+    planned = plan_request(queries, served.policy, loss=loss, planning=options["plan"])
+    receipt = served.session.ledger.asked_before(served.policy, question=planned.identity())
+    return _cell_after(cursor, receipt.entry.hash if receipt else "")
+
+
+def _cell_after(cursor: str, entry: str) -> int:
+    """Return the first cell of the page that a cursor names; refuse a cursor of another entry."""
+    named, _, first = cursor.partition(".")
+    if named != entry:
+        raise StalePolicy(
+            "These pages belong to another request, or the policy has changed since. Nothing was charged.",
+            "Send the request without `cursor` and start with its first page.",
+        )
+    return int(first)
+
+
+def _page_of(result: Answer | Answers, first: int, limit: int) -> Described:
+    """Return a page of an answer with the cursor of the next one, or the whole answer if it fits."""
+    content = to_page(result, first, limit)
+    if content.get("next"):
+        content["next"] = f"{content['entry']}.{content['next']}"
+    return content
 
 
 def _read_purchase(
@@ -256,10 +325,10 @@ def _stated(loss: RequestedLoss) -> dict[str, Any]:
     return {loss.unit: loss.amount}
 
 
-@routes.post("/data/{name}/derivations", response_model=Described)
-def derive(served: Served, body: QueryList) -> Response:
+@routes.post("/data/{name}/derivations", response_model=DerivationsReply)
+def derive(request: Request, served: Served, body: QueryList) -> Response:
     def make() -> Described:
-        queries = body.queries(served)
+        queries = body.limited_queries(request, served, PAGE)  # a derivation is not sent in pages
         derivations: list[Described] = [
             {"question": query.says(), "derived": _derive(served, query)} for query in queries
         ]
@@ -281,18 +350,50 @@ def _derive(served: ServedDataset, query: Query) -> Described | None:
     return {**derived.to_dict(), "rows": derived.rows(), "says": str(derived)} if derived else None
 
 
-@routes.get("/data/{name}/history")
+@routes.get("/data/{name}/answers/{number}", response_model=AnswerReply | AnswersReply)
+def stored_answer(
+    served: Served, caller: CurrentCaller, number: EntryNumber, limit: CellLimit = PAGE, cursor: CellCursor = ""
+) -> Described:
+    mine = None if caller.role == OWNER else caller.name
+    ledger = served.session.ledger
+    listed = page(ledger, dataset=served.name, kind=CHARGED, user=mine, after=number - 1, limit=1)
+    entry = next((entry for entry, _ in listed if entry.number == number), None)
+    again = asked_again(entry.content(), served.policy) if entry else None
+    receipt = ledger.asked_before(served.policy, question=entry.content()["question"]) if entry and again else None
+    if again is None or receipt is None or receipt.stored is None:
+        raise NotThere(
+            "There is no stored answer of yours under this number and the current policy.",
+            "See GET /v1/data/{name}/history.",
+        )
+    answers = stored_answers(receipt, again, served.policy)
+    first = _cell_after(cursor, receipt.entry.hash) if cursor else 0
+    return _page_of(answers[0] if len(again.queries) == 1 else answers, first, limit)
+
+
+@routes.get("/data/{name}/history", response_model=HistoryPage)
 def history(
+    request: Request,
+    response: Response,
     served: Served,
     caller: CurrentCaller,
     newest: Annotated[bool, Parameter(description="Return the latest queries first.")] = False,
-    after: After = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
 ) -> Described:
+    after = read_cursor(HISTORY[newest], cursor, position_number, 0)
+    content = history_after(served, caller, after, limit, newest=newest)
+    content["next"] = link_next(request, response, content["next"])
+    return content
+
+
+def history_after(served: ServedDataset, caller: Caller, after: int, limit: int, *, newest: bool) -> Described:
+    """Return a page of the charged queries of a caller, or of all callers for an owner."""
     mine = None if caller.role == OWNER else caller.name
     chosen: dict[str, Any] = {"dataset": served.name, "kind": CHARGED, "user": mine, "newest": newest}
     items = []
-    for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
+    read = page(served.session.ledger, **chosen, after=after, limit=limit + 1)
+    shown, cursor = first_page(read, limit, lambda item: item[0].number, HISTORY[newest])
+    for entry, says in shown:
         body = entry.content()
         item = {
             "number": entry.number,
@@ -304,4 +405,4 @@ def history(
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
         items.append({**item, "again": again.to_dict() if again else None})
-    return as_page("questions", items, limit, items[-1]["number"] if items else None)
+    return {"questions": items, "next": cursor}

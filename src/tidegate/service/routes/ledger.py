@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import Query, Request
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from tidegate.ledger import Ledger, export_lines
-from tidegate.ledger.entry import Entry
+from tidegate.errors import NotThere, Unsupported
+from tidegate.ledger import Ledger, export_lines, queries
+from tidegate.ledger.entry import ANSWERED, CHARGED, REPEATED, Entry, entry_from
 from tidegate.ledger.explain import accounts, page
 from tidegate.ledger.upkeep import note_work
+from tidegate.ledger.witness import public_keys
 from tidegate.service.access.callers import Caller
-from tidegate.service.routes.dependencies import After, CurrentCaller, Described, Limit, router
+from tidegate.service.access.permissions import OWNER
+from tidegate.service.models.access import EntryProof, LedgerEntry, LedgerPage, LedgerTotals, LedgerVerdict
+from tidegate.service.pagination import Cursor, Limit, link_next, position_number, read_cursor, write_cursor
+from tidegate.service.routes.dependencies import CurrentCaller, Described, EntryNumber, router
 
 routes = router()
 READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search
@@ -34,6 +40,7 @@ Kind = Literal[
     "closing",
     "adoption",
     "write-off",
+    "access",
 ]
 KINDS = {
     "policy": "policies",
@@ -51,11 +58,13 @@ KINDS = {
     "closing": "closed collections",
     "adoption": "migrations",
     "write-off": "write-offs",
+    "access": "access to the service",
 }
+LISTS = ("entries", "entries-newest")  # that cursors are for
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
 
-@routes.get("/ledger")
+@routes.get("/ledger", response_model=LedgerTotals)
 def totals(request: Request, caller: CurrentCaller) -> Described:
     ledger = _ledger(request)
     summaries = []
@@ -74,9 +83,10 @@ def totals(request: Request, caller: CurrentCaller) -> Described:
     return {"accounts": summaries, "head": ledger.head()}
 
 
-@routes.get("/ledger/entries")
+@routes.get("/ledger/entries", response_model=LedgerPage)
 def entries(
     request: Request,
+    response: Response,
     caller: CurrentCaller,
     dataset: Annotated[str, Query(max_length=63)] = "",
     kind: Annotated[Kind, Query(description="Return only entries of this kind.")] = "",
@@ -85,15 +95,46 @@ def entries(
         str, Query(max_length=100, description="Return only entries whose description contains this text.")
     ] = "",
     newest: Annotated[bool, Query(description="Return the latest entries first.")] = False,
-    after: After = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
 ) -> Described:
+    after = read_cursor(LISTS[newest], cursor, position_number, 0)
+    content = entries_after(
+        request, caller, after, limit, dataset=dataset, kind=kind, user=user, text=text, newest=newest
+    )
+    content["next"] = None if content["next"] is None else write_cursor(LISTS[newest], content["next"])
+    link_next(request, response, content["next"])
+    return content
+
+
+def entries_after(
+    request: Request,
+    caller: Caller,
+    after: int,
+    limit: int,
+    *,
+    dataset: str = "",
+    kind: str = "",
+    user: str = "",
+    text: str = "",
+    newest: bool = False,
+) -> Described:
+    """Return a page of entries, and the number after which the next one starts."""
     if dataset:
         caller.refuse_other(dataset)
     chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": user, "newest": newest}
-    matches, cursor = search(_ledger(request), text, after=after, limit=limit, **chosen)
+    matches, following = search(_ledger(request), text, after=after, limit=limit, **chosen)
     items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in matches]
-    return {"entries": items, "next": cursor}
+    return {"entries": items, "next": following}
+
+
+@routes.get("/ledger/entries/{number}", response_model=LedgerEntry)
+def ledger_entry(request: Request, response: Response, caller: CurrentCaller, number: EntryNumber) -> Described:
+    listed = entries_after(request, caller, number - 1, 1)["entries"]
+    if not listed or listed[0]["number"] != number:
+        raise NotThere("The ledger has no entry of this number that you can see.", "See GET /v1/ledger/entries.")
+    entry: Described = listed[0]
+    return entry
 
 
 def search(
@@ -104,21 +145,63 @@ def search(
     Descriptions are generated, not stored. At most `READ` entries are read for one page; the next page continues there.
     """
     matches: list[tuple[Entry, str]] = []
+    # one more than the page has, to know whether there is a next page
     for _ in range(READ // READ_AT_ONCE):
-        size = READ_AT_ONCE if text else limit
+        size = READ_AT_ONCE if text else limit + 1
         read = page(ledger, after=after, limit=size, **chosen)
         for entry, says in read:
-            after = entry.number
             if text.casefold() in says.casefold():
+                if len(matches) == limit:
+                    return matches, matches[-1][0].number
                 matches.append((entry, says))
-            if len(matches) == limit:
-                return matches, after
+            after = entry.number
         if len(read) < size:
             return matches, None
     return matches, after
 
 
-@routes.get("/ledger/verification")
+@routes.get("/ledger/entries/{entry}/proof", response_model=EntryProof)
+def entry_proof(
+    request: Request,
+    response: Response,
+    caller: CurrentCaller,
+    entry: Annotated[str, Path(pattern=r"^([0-9]{1,7}|[0-9a-f]{8,64})$", description="Its number or its hash.")],
+) -> Described:
+    ledger, proof = _ledger(request), None
+    if not can_prove(ledger):
+        raise NotThere(
+            "The ledger has no signing key yet, so there are no proofs.",
+            "The data holder creates one: tidegate ledger witness POLICY --new-key",
+        )
+    with suppress(Unsupported):
+        proof = ledger.prove(entry)
+    if proof is None or not _is_own(ledger, caller, entry_from(proof["entry"])):
+        raise NotThere("You have no entry with this number or hash.", "Use the entry that your answer shows.")
+    response.headers["content-disposition"] = f'attachment; filename="entry-{proof["index"]}.proof.json"'
+    return proof
+
+
+def can_prove(ledger: Ledger) -> bool:
+    """Return whether the ledger has a key that signs proofs."""
+    with ledger.store.reading() as connection:
+        return bool(public_keys(connection))
+
+
+def _is_own(ledger: Ledger, caller: Caller, entry: Entry) -> bool:
+    """Return whether a caller can see an entry: an owner those of their data sets, others their own charges and results."""
+    if caller.role == OWNER:
+        return _can_see(caller, entry.account)
+    if entry.kind not in (CHARGED, ANSWERED, REPEATED) or not _can_see(caller, entry.account):
+        return False
+    content = entry.content()
+    if "who" not in content:
+        with ledger.store.reading() as connection:
+            charge = queries.numbered(connection, content["charge"])
+        content = charge.content() if charge else {}
+    return bool(caller.name) and content.get("who") == caller.name
+
+
+@routes.get("/ledger/verification", response_model=LedgerVerdict)
 def verification(
     request: Request,
     caller: CurrentCaller,

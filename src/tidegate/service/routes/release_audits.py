@@ -14,6 +14,7 @@ from tidegate.ledger.upkeep import note_simulation, read_simulation
 from tidegate.policy import Hiding
 from tidegate.policy.hiding import join_hidings
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.releases import ReleaseAudit
 from tidegate.service.routes.dependencies import NAMED, Described, Form, Served, router
 from tidegate.service.routes.selections import open_selections
 
@@ -38,7 +39,7 @@ class Audit(Form):
     seed: int = Field(1, ge=0, le=2**31)
 
 
-@routes.post("/data/{name}/desks/{promise}/audits")
+@routes.post("/data/{name}/desks/{promise}/audits", response_model=ReleaseAudit)
 def audit_release(
     served: Served, promise: Annotated[str, Path(pattern=NAMED, examples=["headquarters"])], body: Audit
 ) -> Described:

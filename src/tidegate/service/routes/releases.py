@@ -10,12 +10,11 @@ import io
 import json
 import math
 from collections.abc import Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from tidegate.charts import Chart
 from tidegate.errors import NotThere
@@ -24,15 +23,24 @@ from tidegate.ledger.release_book import StoredRequest
 from tidegate.policy import Hiding
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.releases import (
+    ConcealmentDesk,
+    HidingDesk,
+    OutcomeList,
+    OwnRecord,
+    QueuePage,
+    ReleasedPage,
+    RequestOutcome,
+    Withdrawn,
+)
 from tidegate.service.openapi_examples import EXAMPLES
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_number, read_cursor, write_cursor
 from tidegate.service.routes.dependencies import (
     NAMED,
-    After,
     Charts,
     CurrentCaller,
     Described,
     Form,
-    Limit,
     Served,
     router,
     with_charts,
@@ -41,10 +49,16 @@ from tidegate.service.routes.release_audits import last_simulation
 from tidegate.service.routes.selections import hiding_state
 
 if TYPE_CHECKING:
+    from tidegate.release.layout import Layout
+    from tidegate.release.queue import WaitingRequest
     from tidegate.release.result import Outcome
     from tidegate.release.tracks import Track
 
 routes = router()
+Released = Annotated[
+    int,
+    Query(ge=0, le=2**53, description="Return the records released after this number: `cursor` of an earlier page."),
+]
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
@@ -67,36 +81,7 @@ class SingleKey(Form):
     key: RecordKey
 
 
-class QueueObstacle(BaseModel):
-    """A test that would fail if the record were released now."""
-
-    promise: str
-    test: str
-    group: str = Field(description='The group that the test is about; "all" if it is about all groups together.')
-    value: float | None = Field(description="The measure if the record were released.")
-    critical: float | None = Field(description="The critical value then.")
-    excess: float | None = Field(description="How far the measure would be above it, as a share of it: 0.25 is 25%.")
-
-
-class QueuedRequest(BaseModel):
-    """A waiting request."""
-
-    number: int
-    key: str | None = Field(description="The key of the record; null if the desk does not release it.")
-    since: datetime = Field(description="The time since the request waits.")
-    group: str
-    obstacles: list[QueueObstacle] = Field(description="The tests that hold the record, the largest excess first.")
-
-
-class QueuePage(BaseModel):
-    """A page of the queue."""
-
-    requests: list[QueuedRequest]
-    waiting: int = Field(description="The number of all waiting requests.")
-    next: int | None = Field(description="The cursor of the next page; null at the end.")
-
-
-@routes.get("/record")
+@routes.get("/record", response_model=OwnRecord)
 def own_record(request: Request, caller: CurrentCaller) -> Described:
     served: ServedDataset = request.app.state.datasets[caller.dataset]
     desks = [{"desk": name, **describe_promise(served, name)} for name in served.policy.release_promises]
@@ -117,7 +102,7 @@ def describe_promise(served: ServedDataset, promise: str) -> Described:
     }
 
 
-@routes.get("/data/{name}/desks/{promise}")
+@routes.get("/data/{name}/desks/{promise}", response_model=ConcealmentDesk | HidingDesk)
 def desk_state(
     served: Served,
     promise: Promise,
@@ -196,50 +181,54 @@ def _track(names: list[str], track: Track) -> Described:
     }
 
 
-@routes.get("/data/{name}/desks/{promise}/queue")
+@routes.get("/data/{name}/desks/{promise}/queue", response_model=QueuePage)
 def read_queue(
+    request: Request,
+    response: Response,
     served: Served,
     promise: Promise,
-    after: After = 0,
+    cursor: Cursor = "",
     limit: Limit = 20,
     order: Annotated[Literal["oldest", "newest"], Query(description="Which requests come first.")] = "oldest",
-) -> QueuePage:
-    desk = served.desk(promise)
+) -> Described:
+    desk, listed = served.desk(promise), f"queue-{order}"
     if promise in served.policy.hidings:
         raise NotThere("A hiding promise has no queue: each request is released or withheld at once.")
-    rows, waiting = desk.queue(after, limit=limit, newest=order == "newest")
-    key, names = key_column(served), {name: desk.layout.target_names(name) for name in desk.plans}
-    shown = [
-        QueuedRequest(
-            number=row.request.number,
-            key=_stored_key(row.request, key, desk.layout.columns),
-            since=row.since,
-            group=names[promise][row.target],
-            obstacles=[
-                QueueObstacle(
-                    promise=obstacle.promise,
-                    test=obstacle.test,
-                    group=_group(names[obstacle.promise], obstacle.target),
-                    value=_finite(obstacle.value),
-                    critical=_finite(obstacle.critical),
-                    excess=obstacle.excess,
-                )
-                for obstacle in row.obstacles
-            ],
-        )
-        for row in rows
+    after = read_cursor(listed, cursor, position_number, 0)
+    rows, waiting = desk.queue(after, limit=limit + 1, newest=order == "newest")
+    shown, following = first_page(rows, limit, lambda row: row.request.number, listed)
+    names = {name: desk.layout.target_names(name) for name in desk.plans}
+    return {
+        "requests": [_queued(row, names, promise, _stored_key(row.request, served, desk.layout)) for row in shown],
+        "waiting": waiting,
+        "next": link_next(request, response, following),
+    }
+
+
+def _queued(row: WaitingRequest, names: dict[str, list[str]], promise: str, key: str | None) -> Described:
+    obstacles = [
+        {
+            "promise": obstacle.promise,
+            "test": obstacle.test,
+            "group": _group(names[obstacle.promise], obstacle.target),
+            "value": _finite(obstacle.value),
+            "critical": _finite(obstacle.critical),
+            "excess": obstacle.excess,
+        }
+        for obstacle in row.obstacles
     ]
-    last = rows[-1].request.number if len(rows) == limit else None
-    return QueuePage(requests=shown, waiting=waiting, next=last)
+    about = {"number": row.request.number, "key": key, "since": row.since}
+    return {**about, "group": names[promise][row.target], "obstacles": obstacles}
 
 
-def _stored_key(request: StoredRequest, key: str, columns: list[str]) -> str | None:
+def _stored_key(request: StoredRequest, served: ServedDataset, layout: Layout) -> str | None:
     """Return the key in a stored record; None if the desk does not release it: then only a keyed hash is stored."""
-    value = request.shown([key])[key] if key and key in columns else None
+    key = key_column(served)
+    value = request.shown([key])[key] if key and key in layout.columns else None
     return None if value is None else str(value)
 
 
-@routes.post("/data/{name}/desks/{promise}/requests")
+@routes.post("/data/{name}/desks/{promise}/requests", response_model=OutcomeList)
 def request_records(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: RecordRequest
 ) -> Described:
@@ -251,7 +240,7 @@ def request_records(
     return {"outcomes": [outcomes[key].to_dict() for key in body.keys]}
 
 
-@routes.post("/data/{name}/desks/{promise}/status")
+@routes.post("/data/{name}/desks/{promise}/status", response_model=RequestOutcome)
 def request_status(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
 ) -> Described:
@@ -260,7 +249,7 @@ def request_status(
     return outcome.to_dict()
 
 
-@routes.post("/data/{name}/desks/{promise}/withdrawals")
+@routes.post("/data/{name}/desks/{promise}/withdrawals", response_model=Withdrawn)
 def withdraw_request(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
 ) -> Described:
@@ -269,20 +258,28 @@ def withdraw_request(
     return {"outcome": "withdrawn"}
 
 
-@routes.get("/data/{name}/desks/{promise}/released", responses=FILES)
+@routes.get(
+    "/data/{name}/desks/{promise}/released", responses=FILES, response_model=ReleasedPage | list[dict[str, Any]]
+)
 def released_records(
+    request: Request,
+    response: Response,
     served: Served,
     promise: Promise,
-    after: After = 0,
+    after: Released = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
     kind: Annotated[
         Literal["page", "csv", "json"],
         Query(description="A page of records, or all records after the cursor as a file."),
     ] = "page",
 ) -> Any:
+    after = read_cursor("released", cursor, position_number, after)
     if kind == "page":
-        records, cursor = served.desk(promise).released(after, limit=limit)
-        return {"records": records, "cursor": cursor, "next": cursor if len(records) == limit else None}
+        records, number = served.desk(promise).released(after, limit=limit)
+        is_last = len(records) < limit or not served.desk(promise).released(number, limit=1)[0]
+        following = link_next(request, response, None if is_last else write_cursor("released", number))
+        return {"records": records, "cursor": number, "next": following}
     return _file(served, promise, after, kind)
 
 

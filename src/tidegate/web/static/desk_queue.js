@@ -38,12 +38,12 @@ function columnsOf(desk) {
 /** Return a function that shows the current page of the queue again. */
 export function queue(desk) {
   const columns = columnsOf(desk);
-  let pages = [0], newest = false, sorted = null, rows = [];
+  let pages = [""], newest = false, sorted = null, rows = [];
 
   async function show() {
-    const page = await get(`${desk.at}/queue?limit=${PAGE}&after=${pages.at(-1)}&order=${newest ? "newest" : "oldest"}`);
+    const page = await get(`${desk.at}/queue?limit=${PAGE}&cursor=${pages.at(-1)}&order=${newest ? "newest" : "oldest"}`);
     if (!page) return;
-    if (!page.requests.length && pages.length > 1) { pages = [0]; return show(); } // released in the meantime
+    if (!page.requests.length && pages.length > 1) { pages = [""]; return show(); } // released in the meantime
     rows = page.requests;
     at("queue-back").hidden = pages.length === 1;
     at("queue-next").hidden = page.next === null;
@@ -74,7 +74,7 @@ export function queue(desk) {
     if (isTime) {
       newest = sorted ? newest : !newest;
       sorted = null;
-      pages = [0];
+      pages = [""];
       await show();
     } else {
       sorted = { index, down: sorted?.index === index ? !sorted.down : Boolean(columns[index].isNumber) };
