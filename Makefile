@@ -25,7 +25,7 @@ SAMPLE ?= 20
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check kernels browser coverage mutants spark claims bench docs base lock clean
+.PHONY: help run test tests check kernels browser coverage mutants spark claims bench docs screenshots base lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,9 @@ bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes doc
 docs: $(DEV_STAMP) ## build the documentation into build/docs; warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/docs
 	@echo "Built build/docs/index.html"
+
+screenshots: $(DEV_STAMP) browser ## pictures of every console page, and what each loads, into docs
+	PYTHONPATH=tests $(BIN)/python -m support.tour
 
 base: .venv/bin/uv ## install the base without extras into build/base; show its size and try it
 	rm -rf build/base && $(BIN)/uv venv --quiet build/base && mkdir -p build/base/trial

@@ -115,16 +115,15 @@ def serve(
         say(
             "Sign in as the owner with this link. It works once, within 15 minutes:",
             f"  {first}",
-            f"Later: tidegate token make {folder} --role owner --name YOU, or restart for another link.",
+            f"Later: tidegate token make {settings.folder} --role owner --name YOU, or restart for another link.",
         )
-    elif not has_owner and not issuer:
+    elif not has_owner and not settings.oidc_issuer:
         say(
             "There is no valid token yet. Create one:"
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        typed = [*(policies or []), *([polls] if polls else [])]  # as it was typed, if it was
-        named = (typed or settings.policies or (settings.folder,))[0]
+        named = next(iter(policies or ()), None) or polls or next(iter(settings.policies), settings.folder)
         say(f"  tidegate token make {named} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()

@@ -359,6 +359,28 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("GET", "/data/{name}/selections"): {"selections": [_SELECTION]},
     ("POST", "/data/{name}/selections"): _SELECTION,
+    ("GET", f"{_DESK}/queue"): {
+        "requests": [
+            {
+                "number": 15,
+                "key": "1234",
+                "since": _AT,
+                "group": "L2",
+                "obstacles": [
+                    {
+                        "promise": "headquarters",
+                        "test": "kullback-leibler",
+                        "group": "L2",
+                        "value": 0.5,
+                        "critical": 0.4,
+                        "excess": 0.25,
+                    }
+                ],
+            }
+        ],
+        "waiting": 1,
+        "next": None,
+    },
     ("POST", f"{_DESK}/requests"): {"outcomes": [{"outcome": "deferred", "number": 15, "ahead": 13}]},
     ("POST", f"{_DESK}/status"): {
         "outcome": "released",

@@ -107,8 +107,8 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
-        lists = {name: tuple(value) for name, value in content.items() if isinstance(value, list)}
-        return cls(**{**content, **lists})
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+        return cls(**values)
 
 
 def service_url(request: Request) -> str:

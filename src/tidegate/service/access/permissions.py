@@ -90,6 +90,7 @@ _RULES = (
         once=True,
     ),
     Rule("GET", _DESK, OWNERS, "release", "Get exposure, critical values, counts, and queue of a release desk"),
+    Rule("GET", f"{_DESK}/queue", OWNERS, "release", "List waiting requests with the tests that hold them"),
     Rule(
         "POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own", once=True
     ),
@@ -240,6 +241,7 @@ _RULES = (
     Rule("GET", "/risk/conversion", ANALYSTS, "risk", "Convert rho to the loss that it allows, or back"),
     Rule("GET", "/risk/meaning", ANALYSTS, "risk", "Explain a probability of identification"),
     Rule("GET", "/risk/curve", ANALYSTS, "risk", "Get points of rho against the loss for a number of possible values"),
+    Rule("GET", "/risk/practice", ANALYSTS, "risk", "Describe what a promise such as 1 in 20 allows in practice"),
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "Get all privacy measures of a randomized report"),
     Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Compare several operators, with a chart"),
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
