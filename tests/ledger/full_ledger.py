@@ -19,6 +19,7 @@ from tidegate.collect.invitations import create_key
 from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
 from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.library import Library
 from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.ledger.witness import configure
 from tidegate.policy import Policy
@@ -48,6 +49,7 @@ def write_everything(url: str, folder: Path) -> None:
             StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
         )
         Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
+        Library(session.ledger.store).add("people", "question", owner="ann", name="women", body="{}")
         Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
     hidden = soldiers.hiding_policy(among=2, name="barracks")
     with tg.open(hidden, table=SOLDIERS, ledger=url) as session:

@@ -22,6 +22,7 @@ EXCEPTIONS = {
     "tidegate_tokens": SERVICE,
     "tidegate_signins": SERVICE,
     "tidegate_jobs": SERVICE,
+    "tidegate_library": "saved questions and dashboards; answers are read from the entries that they name, never from here",
     "tidegate_source_states": "used only for the note that the source of a stored answer has changed",
     "tidegate_known_sources": "used only to refuse a second account over a source; it changes no account",
     "tidegate_waiting": "reports that are not counted yet: an entry for each would reveal when it arrived",
