@@ -30,7 +30,11 @@ def save(ledger: Ledger, name: str = "women", owner: str = "ana", *, shared: boo
 def test_item_is_visible_to_its_owner_and_to_everybody_once_shared(ledger: Ledger) -> None:
     items, saved = Library(ledger.store), save(ledger)
     assert items.find("people", "question", saved.id, user="ana") == saved
-    for dataset, kind, user in (("people", "question", "ben"), ("others", "question", "ana"), ("people", "dashboard", "ana")):
+    for dataset, kind, user in (
+        ("people", "question", "ben"),
+        ("others", "question", "ana"),
+        ("people", "dashboard", "ana"),
+    ):
         with pytest.raises(NotThere):
             items.find(dataset, kind, saved.id, user=user)  # type: ignore[arg-type]
     assert items.visible("people", "question", user="ben") == []

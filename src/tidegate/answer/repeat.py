@@ -15,9 +15,11 @@ from typing import Any
 from tidegate.accounting import ZERO, Amount, Event, Together, Unit, budget_of, event_from_dict
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
+from tidegate.answer.result import Answers
 from tidegate.answer.run import PlannedRequest, plan_request
 from tidegate.answer.spending import Planning, RequestedLoss
 from tidegate.errors import TidegateError
+from tidegate.ledger import Receipt
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Policy
 
@@ -34,6 +36,11 @@ class Again:
     loss: Amount
     unit: Unit = "epsilon"
     planning: Planning = "one-by-one"
+
+    def plan(self, policy: Policy) -> PlannedRequest:
+        """Return the queries with the noise of the charge."""
+        loss = RequestedLoss(self.loss.value, self.unit)
+        return plan_request(self.queries, policy, loss=loss, planning=self.planning)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the request in the form of the service."""
@@ -62,6 +69,15 @@ def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
     except TidegateError:  # a removed column, or a changed universe
         return None
     return Again(queries, loss, budget_of(policy).unit, planning) if loss is not None else None
+
+
+def stored_answers(receipt: Receipt, policy: Policy) -> Answers | None:
+    """Return the answers of a charge from its stored result alone: no row is read, and nothing is charged.
+
+    None if there is no result yet, or if the query would differ under this policy.
+    """
+    again = asked_again(receipt.entry.content(), policy) if receipt.stored is not None else None
+    return again.plan(policy).read(receipt, receipt.stored) if again else None
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,9 @@ def _refuse_name(connection: Connection, item: Item) -> None:
     """Refuse a name that the same user has for another item of this kind."""
     same = [library.c[name] == getattr(item, name) for name in ("dataset", "kind", "owner", "name")]
     if connection.execute(select(library.c.id).where(*same, library.c.id != item.id)).first():
-        raise NameTaken(f"You already have a {item.kind} of this name.", "Choose another name, or delete the other one.")
+        raise NameTaken(
+            f"You already have a {item.kind} of this name.", "Choose another name, or delete the other one."
+        )
 
 
 def _row(item: Item) -> dict[str, Any]:
