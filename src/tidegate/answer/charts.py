@@ -178,7 +178,7 @@ def _block_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: st
     return Chart(
         f"{title}, in blocks of {size:,}",
         (Band(band, positions, low, high), Line(f"mean of {size:,} numbers", positions, means, tips=tips)),
-        Axis(" x ".join(labels_of(rows, statistic)), "category", tuple(spans)),
+        Axis(" x ".join(labels_of(rows, statistic)), "category", tuple(names[start] for start in starts)),
         Axis(scale.title),
         Table(("numbers", "mean", "lowest", "highest"), tuple(zip(spans, means, low, high, strict=True))),
     )

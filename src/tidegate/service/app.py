@@ -33,6 +33,7 @@ from tidegate.service.pages import answers as answers_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
+from tidegate.service.pages import library as library_page
 from tidegate.service.pages import overview
 from tidegate.service.pages import policies as policies_page
 from tidegate.service.pages import polls as polls_page
@@ -41,6 +42,7 @@ from tidegate.service.pages import risk as risk_page
 from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
+    answer_files,
     answers,
     collection_drafts,
     collections,
@@ -49,6 +51,7 @@ from tidegate.service.routes import (
     home,
     invitations,
     ledger,
+    library,
     notebook,
     policies,
     poll_drafts,
@@ -66,6 +69,8 @@ PARTS = (
     access,
     dataset_routes,
     answers,
+    answer_files,
+    library,
     notebook,
     releases,
     selections,
@@ -89,6 +94,7 @@ PAGES = (
     collections_page,
     polls_page,
     answers_page,
+    library_page,
     ledger_page,
     access_page,
     drafts_page,

@@ -32,7 +32,7 @@ from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 routes = unversioned_router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
 LATEST = 8
-NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
+NEXT = re.compile(r"/console(/[\w./-]*(\?[\w.=&%+-]*)?)?", re.ASCII)
 
 
 @routes.get("/", **PAGE)

@@ -12,7 +12,8 @@ from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
 from tidegate.accounting import FREE
-from tidegate.answer.charts import error_chart, page_chart
+from tidegate.answer.charts import Order, error_chart, page_chart
+from tidegate.answer.limits import check_public, check_usefulness
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again
 from tidegate.answer.request import Query, Statistic
@@ -21,10 +22,10 @@ from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
 from tidegate.errors import Unsupported
-from tidegate.ledger.entry import CHARGED
+from tidegate.ledger.entry import CHARGED, canonical, sha256
 from tidegate.ledger.explain import page
 from tidegate.ledger.remarks import refuse_suspended
-from tidegate.service.access.permissions import OWNER
+from tidegate.service.access.permissions import API, OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
@@ -186,16 +187,16 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
-    if not queries:
-        raise Unsupported(
-            f"The number of rows is public: {policy.dataset.rows:,}.", "Nothing is charged, so a quote is not needed."
-        )
+    if not queries or not body.anyway:
+        check_public(queries, policy)
     loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
     planned = plan_request(queries, policy, loss=loss, planning=body.plan)
     quoted = Quote.of(planned, loss=loss, planning=body.plan, sql=body.sql or "")
     preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
     receipt = served.session.ledger.asked_before(policy, question=planned.identity())
+    if receipt is None and not body.anyway and planned.strategy is None:
+        check_usefulness(queries, policy, planned.events)
     offer |= {"price": str(preview.cost), "answered_before": None}  # in the account's unit
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
@@ -208,6 +209,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
         offer |= preview.account.in_all_units(FREE, after=preview.account.totals)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
+    offer["link"] = answer_url(served.name, sha256(canonical(planned.identity())))
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
     if body.charts:
         chart = error_chart(preview)
@@ -233,7 +235,7 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
         if isinstance(question, tuple) and len(question) == 1:
             question = question[0]  # a single query has its own response format
         content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
-        return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
+        return with_charts(content, answer_charts(content.get("answers", [content]))) if body.charts else content
 
     if key or body.quote:  # a key is recorded and a quote is checked, even if the query was answered before
         return json_response(as_bytes(make()))
@@ -265,15 +267,20 @@ def derive(served: Served, body: QueryList) -> Response:
         ]
         parts = [{"statistic": "value", **(derivation["derived"] or {"rows": []})} for derivation in derivations]
         content: Described = {"derivations": derivations, "policy": served.policy.fingerprint}
-        return with_charts(content, _answer_charts(parts)) if body.charts else content
+        return with_charts(content, answer_charts(parts)) if body.charts else content
 
     return response_cache(served).response(f"derive {body}", make)
 
 
-def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
+def answer_url(dataset: str, question: str) -> str:
+    """Return the permanent address of a stored answer, which is named by the hash of its question."""
+    return f"{API}/data/{dataset}/answers/{question}"
+
+
+def answer_charts(parts: Sequence[Mapping[str, Any]], order: Order = "policy") -> dict[str, Chart]:
     """Return the chart of the first answer that has several numbers."""
     grouped = next((part for part in parts if len(part["rows"]) > 1), None)
-    return {"answer": page_chart(grouped)} if grouped else {}
+    return {"answer": page_chart(grouped, order=order)} if grouped else {}
 
 
 def _derive(served: ServedDataset, query: Query) -> Described | None:
@@ -303,5 +310,7 @@ def history(
         }
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
-        items.append({**item, "again": again.to_dict() if again else None})
+        items.append(
+            {**item, "again": again.to_dict() if again else None, "link": answer_url(served.name, entry.question)}
+        )
     return as_page("questions", items, limit, items[-1]["number"] if items else None)

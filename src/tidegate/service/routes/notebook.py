@@ -8,10 +8,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.accounting import Together, event_from_dict
 from tidegate.answer.repeat import Again, asked_again
-from tidegate.answer.result import Answer
-from tidegate.ledger import Charge, Receipt
+from tidegate.ledger import Receipt
 from tidegate.ledger.entry import CHARGED, Entry
 from tidegate.ledger.explain import page
 from tidegate.service.access.permissions import OWNER
@@ -47,10 +45,5 @@ def _stored_query(served: ServedDataset, entry: Entry, says: str, stored: Any) -
 
 def _rows(served: ServedDataset, entry: Entry, again: Again, stored: Any) -> list[list[dict[str, Any]]]:
     """Return the rows of a stored answer."""
-    charge = Charge.of(
-        Receipt(served.session.ledger, entry, served.session.account, stored, fresh=False), served.policy
-    )
-    event = event_from_dict(entry.content()["event"])
-    events = event.parts if isinstance(event, Together) and len(again.queries) > 1 else (event,)
-    parts = zip(again.queries, events, stored["parts"], strict=True)
-    return [Answer(query, served.policy, event, part, charge).rows() for query, event, part in parts]
+    receipt = Receipt(served.session.ledger, entry, served.session.account, stored, fresh=False)
+    return [answer.rows() for answer in again.plan(served.policy).read(receipt, stored)]

@@ -17,8 +17,9 @@ export async function quietly(method, address, body, more = {}) {
     return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
   if (response.status === 401) {
-    try { sessionStorage.setItem(`hash of ${location.pathname}`, location.hash); } catch { /* private windows store nothing */ }
-    location.assign(`/console/sign-in?next=${encodeURIComponent(location.pathname)}`);
+    const page = location.pathname + location.search;
+    try { sessionStorage.setItem(`hash of ${page}`, location.hash); } catch { /* private windows store nothing */ }
+    location.assign(`/console/sign-in?next=${encodeURIComponent(page)}`);
     return new Promise(() => {}); // the page is about to close
   }
   const content = await response.json().catch(() => ({}));
