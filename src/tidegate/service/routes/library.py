@@ -159,7 +159,8 @@ class StoredQuestion:
         link = answer_url(served.name, sha256(canonical(planned.identity())))
         receipt = session.ledger.asked_before(policy, question=planned.identity())
         if receipt is None:
-            preview = session.preview(queries, **{loss.unit: loss.amount}, plan=request.plan)
+            stated: dict[str, Any] = {loss.unit: loss.amount}
+            preview = session.preview(queries, **stated, plan=request.plan)
             return cls(says, None, str(preview.cost), unit, link)
         answers = planned.read(receipt, receipt.stored)
         if isinstance(asked, SqlPlan) and not asked.plain:
