@@ -4,13 +4,14 @@ python -m benchmarks [--full] release
 
 Compared with a careful numpy program: stored counts and sums, statistics of the changed part recomputed with numpy at every
 check, critical values from a table, the queue rescanned from the oldest after every release with cached denials.
-One core each, in turns. `durable` decides through a desk on a SQLite ledger, one by one and a thousand under one entry.
+One core each, in turns. `durable` decides through a desk on a SQLite ledger: one by one, from 16 requesters, and a thousand under one entry.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -191,19 +192,19 @@ def durable(full: bool) -> Iterator[dict[str, Any]]:
 
     table = pa.table(paper.records())
     names = np.random.default_rng(SEED).permutation(paper.records()["name"]).tolist()
-    for case, count, is_serial in (("one by one", 100, True), ("1,000 under one entry", 10_000, False)):
+    cases = {
+        "one by one": (100, serially),
+        "16 requesters": (960, by_requesters),
+        "1,000 under one entry": (10_000, at_once),
+    }
+    for case, (count, request) in cases.items():
 
-        def ours(count: int = count, is_serial: bool = is_serial) -> None:
+        def ours(count: int = count, request: Callable[[Any, list[str]], None] = request) -> None:
             with (
                 tempfile.TemporaryDirectory() as folder,
                 tg.open(paper.policy(), table=table, ledger=str(Path(folder) / "s.ledger")) as session,
             ):
-                desk = session.release()
-                if is_serial:
-                    for name in names[:count]:
-                        desk.request(name)
-                else:
-                    desk.request_many(names[:count])
+                request(session.release(), names[:count])
 
         runs = take_turns({"tidegate": ours}, runs=3)
         seconds = sorted(run.clock for run in runs["tidegate"])[1]
@@ -216,3 +217,18 @@ def durable(full: bool) -> Iterator[dict[str, Any]]:
             peak_mb=peak_memory(),
             found=f"{count / seconds:,.0f} decisions/s by the clock, opening included",
         )
+
+
+def serially(desk: Any, names: list[str]) -> None:
+    for name in names:
+        desk.request(name)
+
+
+def at_once(desk: Any, names: list[str]) -> None:
+    desk.request_many(names)
+
+
+def by_requesters(desk: Any, names: list[str]) -> None:
+    """Request each record by itself, from 16 threads: requests that arrive together share a commit."""
+    with ThreadPoolExecutor(16) as requesters:
+        list(requesters.map(desk.request, names))

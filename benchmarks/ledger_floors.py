@@ -1,6 +1,7 @@
 """The floor of the ledger: the same two commits by hand, to the same disk, without reading, hashing or checking.
 
-A row as long as ours goes into a table without further indexes (sqlite3 with WAL and synchronous FULL; psycopg).
+A row as long as ours goes into a table without further indexes (sqlite3 with WAL and synchronous FULL; psycopg). In
+Postgres a second floor writes the same rows as the ledger, with prepared statements, into tables with the same indexes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ COLUMNS = list(Entry.__dataclass_fields__)
 TEXTS = ", ".join(f"{name} TEXT" for name in COLUMNS[1:])
 TABLE = f"CREATE TABLE IF NOT EXISTS by_hand ({COLUMNS[0]} BIGINT PRIMARY KEY, {TEXTS})"
 INSERT = f"INSERT INTO by_hand VALUES ({', '.join(['%s'] * len(COLUMNS))})"
+SAME_TABLES = ("entries", "shares", "totals", "results")
+PUT_SHARE = (
+    "INSERT INTO by_hand_shares VALUES (%s, %s, %s) ON CONFLICT (account, who) DO UPDATE SET spent = excluded.spent"
+)
+TOTALS = ", ".join(f"{name} = excluded.{name}" for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling"))
+PUT_TOTALS = f"INSERT INTO by_hand_totals VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (account) DO UPDATE SET {TOTALS}"
+ADD_RESULT = "INSERT INTO by_hand_results VALUES (%s, %s)"
 numbers = itertools.count(1)
 
 Floors = dict[str, Callable[[], None]]
@@ -75,19 +83,37 @@ def sqlite(path: str, rows: list[tuple[Any, ...]]) -> Floors:
 
 
 def postgres(url: str, rows: list[tuple[Any, ...]]) -> Floors:
-    """Return two floors of Postgres: concurrent commits that share a flush, and serial ones, as any chain needs."""
+    """Return three floors of Postgres: concurrent commits that share a flush, serial ones, as any chain needs, and these
+    with all inserts of the ledger, into tables with its indexes."""
     thread_state = threading.local()
     with psycopg.connect(url) as first:
         first.execute(TABLE)
+        for name in SAME_TABLES:
+            first.execute(f"CREATE TABLE IF NOT EXISTS by_hand_{name} (LIKE tidegate_{name} INCLUDING ALL)")
 
-    def request(statements: tuple[str, ...]) -> None:
+    def run(statements: list[tuple[str, tuple[Any, ...]]]) -> None:
         if not hasattr(thread_state, "connection"):
             thread_state.connection = psycopg.connect(url)
-        for row in rows:
-            for statement in statements:
-                thread_state.connection.execute(statement)
-            thread_state.connection.execute(INSERT, (next(numbers), *row))
-            thread_state.connection.commit()
+        for statement, values in statements:
+            thread_state.connection.execute(statement, values, prepare=True)
+        thread_state.connection.commit()
 
-    in_turn = ("SELECT pg_advisory_xact_lock(1)",)
-    return {"by hand": lambda: request(()), "by hand in turn": lambda: request(in_turn)}
+    def request(before: list[tuple[str, tuple[Any, ...]]]) -> None:
+        for row in rows:
+            run([*before, (INSERT, (next(numbers), *row))])
+
+    def same_request() -> None:
+        charge, result = (dict(zip(COLUMNS, (next(numbers), *row), strict=True)) for row in rows)
+        payload, charge["request"], result["request"] = result["body"], str(charge["number"]), str(result["number"])
+        entries = INSERT.replace("by_hand", "by_hand_entries")
+        account, total = charge["account"], charge["spent"]
+        share, totals = (account, "bench", total), (account, total, total, total, total, total)
+        run([in_turn, (entries, tuple(charge.values())), (PUT_SHARE, share), (PUT_TOTALS, totals)])
+        run([in_turn, (entries, tuple(result.values())), (ADD_RESULT, (result["number"], payload))])
+
+    in_turn = ("SELECT pg_advisory_xact_lock(1)", ())
+    return {
+        "by hand": lambda: request([]),
+        "by hand in turn": lambda: request([in_turn]),
+        "same inserts by hand": same_request,
+    }

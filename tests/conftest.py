@@ -48,6 +48,16 @@ BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
 )  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def declared_responses() -> Iterator[None]:
+    """Fail a test during which a service in this process sent a response of another form than its route declares."""
+    yield
+    declared = sys.modules.get("support.declared")
+    if declared is not None and declared.MISMATCHES:
+        wrong, declared.MISMATCHES = declared.MISMATCHES, []
+        pytest.fail("\n".join(dict.fromkeys(wrong)))
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Group tests that share expensive fixtures or kernels, so that one process runs them.

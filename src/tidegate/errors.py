@@ -23,7 +23,8 @@
         LedgerBroken         the chain does not verify
         LedgerNewer          written by a newer version
         StalePolicy          another user changed the policy in the meantime
-        KeyReused            one idempotency key for two different queries
+        KeyReused            one idempotency key for two different requests
+        KeyInUse             a request with the same idempotency key is running
       MissingExtra           an optional package is not installed; the extra that provides it is named
       AccessError            access to a served data set
         NotSignedIn          no token, or one that is not valid
@@ -164,6 +165,10 @@ class StalePolicy(LedgerError):
 
 class KeyReused(LedgerError):
     code = "key-reused"
+
+
+class KeyInUse(LedgerError):
+    code = "key-in-use"
 
 
 class StaleQuote(RequestError):

@@ -39,6 +39,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "sklearn": ("sklearn",),
     "polars": ("polars",),
     "witness": ("cryptography", "fsspec"),
+    "oidc": ("authlib", "joserfc", "httpx2"),
 }
 ACCELERATORS = ("uvloop", "httptools")  # the service works without them, only slower
 OPTIONAL = frozenset(package for packages in EXTRAS.values() for package in packages)

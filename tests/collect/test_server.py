@@ -332,6 +332,8 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             "report_ids",
             "tokens",
             "signins",
+            "links",
+            "token_uses",
             "jobs",
             "shares",
             "sources",

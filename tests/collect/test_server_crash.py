@@ -72,8 +72,8 @@ def test_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_150_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Path) -> None:
-    phases = kill_repeatedly(ledger_url, tmp_path, times=150)
+def test_200_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Path) -> None:
+    phases = kill_repeatedly(ledger_url, tmp_path, times=200)
     assert min(phases[phase] for phase in ("not written", "written", "committed")) > 0, "a part was never hit"
 
 

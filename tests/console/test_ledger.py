@@ -98,10 +98,10 @@ def test_pages_of_a_search_list_every_match_once_in_order(shared_console: Consol
     for query in ("", "kind=charge", "text=queried", f"who={SCRIPT}"):
         whole = entries(shared_console, f"{query}&newest={newest}&limit=1000")["entries"]
         pages: list[Any] = []
-        after: int | None = 0
-        while after is not None:
-            page = entries(shared_console, f"{query}&newest={newest}&limit=2&after={after}")
-            pages, after = pages + page["entries"], page["next"]
+        cursor: str | None = ""
+        while cursor is not None:
+            page = entries(shared_console, f"{query}&newest={newest}&limit=2&cursor={cursor}")
+            pages, cursor = pages + page["entries"], page["next"]
         assert pages == whole
         assert whole, query
 

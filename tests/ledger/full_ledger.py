@@ -20,13 +20,26 @@ from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.library import Library
-from tidegate.ledger.tokens import StoredToken, Tokens
+from tidegate.ledger.replies import Replies
+from tidegate.ledger.sessions import Sessions, StoredSession
+from tidegate.ledger.store import Store
+from tidegate.ledger.tokens import StoredToken, Tokens, stamp
 from tidegate.ledger.witness import configure
 from tidegate.policy import Policy
 from tidegate.release.result import Deferred
 
 ENTRIES = 300  # so that a tile of the Merkle tree is complete
 SOLDIERS = pa.table(soldiers.records())
+
+
+def write_session(store: Store) -> None:
+    """Fill the tables of sessions and links."""
+    now = datetime.now(UTC)
+    session = StoredSession("s", "t", "token", stamp(now), stamp(now), stamp(now + timedelta(days=1)))
+    Sessions(store).start(session, user="ann")
+    ann = Tokens(store).find("t")
+    assert ann is not None
+    Sessions(store).add_link("l", token=ann, expires=now + timedelta(minutes=15), user="olga")
 
 
 def write_everything(url: str, folder: Path) -> None:
@@ -48,8 +61,16 @@ def write_everything(url: str, folder: Path) -> None:
         Tokens(session.ledger.store).add(
             StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
         )
-        Tokens(session.ledger.store).sign_in("s", token="t", expires=datetime.now(UTC) + timedelta(days=1))
         Library(session.ledger.store).add("people", "question", owner="ann", name="women", body="{}")
+        Replies(session.ledger.store).begin("t", "key", "request")
+        for number in range(3):
+            token = StoredToken(
+                f"r{number}", "salt", "hash", "respondent", "rosa", "soldiers", "key", "", "2026-01-01", ""
+            )
+            Tokens(session.ledger.store).add(token)
+        Tokens(session.ledger.store).revoke("r0", user="olga")
+        Tokens(session.ledger.store).note_uses(["t"], day="2026-01-02")
+        write_session(session.ledger.store)
         Jobs(session.ledger.store).add(Job("j", "people", "ann", "key", "{}", "2026-01-01"))
     hidden = soldiers.hiding_policy(among=2, name="barracks")
     with tg.open(hidden, table=SOLDIERS, ledger=url) as session:

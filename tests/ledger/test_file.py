@@ -340,7 +340,7 @@ def test_earlier_ledger_is_adopted_and_its_exports_and_heads_still_verify(older:
     assert before.problems == []
     ledger = Ledger(str(older))
     entries = list(ledger.entries())
-    assert [entry.kind for entry in entries][-2:] == ["reports", "adoption"]
+    assert [entry.kind for entry in entries][-3:] == ["reports", "adoption", "access"]
     assert "".join(f"{entry.line()}\n" for entry in entries[:4]).splitlines()[3] in export.read_text()
     verdict = ledger.verify(head=before.head)
     assert verdict.problems == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,8 @@ from tidegate.ledger import Ledger, library
 from tidegate.ledger.library import Item, Library
 from tidegate.ledger.schema import REVISION
 from tidegate.ledger.store import schema_revision
+
+BEFORE = import_module("tidegate.ledger.migrations.versions.0021_library").down_revision
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def test_user_cannot_save_without_limit(ledger: Ledger, monkeypatch: pytest.Monk
 def test_older_ledger_receives_the_table(ledger_url: str) -> None:
     with closing(Ledger(ledger_url)) as opened, opened.store.engine.begin() as connection:
         connection.execute(text("DROP TABLE tidegate_library"))
-        connection.execute(text("UPDATE tidegate_version SET version_num = '0012'"))
+        connection.execute(text(f"UPDATE tidegate_version SET version_num = '{BEFORE}'"))
     with closing(Ledger(ledger_url)) as opened:
         save(opened)
         assert opened.verify().holds

@@ -13,7 +13,7 @@ from support.people import people_policy
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerUnavailable
-from tidegate.ledger import store
+from tidegate.ledger import postgres, store
 
 POLICY = people_policy()
 
@@ -57,7 +57,7 @@ def test_backend_terminated_while_waiting_charges_nothing(postgres_url: str, adm
             refused.append(error)
 
     with psycopg.connect(postgres_url) as holder:
-        holder.execute(f"SELECT pg_advisory_xact_lock({store.LOCK})")
+        holder.execute(f"SELECT pg_advisory_xact_lock({postgres.LOCK})")
         thread = threading.Thread(target=ask, daemon=True)
         thread.start()
         blocked = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
@@ -79,7 +79,7 @@ def test_long_lock_is_reported_after_a_timeout(postgres_url: str, monkeypatch: p
         holder.execute(
             "SET idle_in_transaction_session_timeout = '10s'"
         )  # a longer wait than announced would get the lock
-        holder.execute(f"SELECT pg_advisory_xact_lock({store.LOCK})")
+        holder.execute(f"SELECT pg_advisory_xact_lock({postgres.LOCK})")
         with pytest.raises(LedgerUnavailable, match="locked by another process for more than 1 seconds") as refused:
             charge(ledger, POLICY, "more", "0.1")
     assert has_one_sentence(refused.value)

@@ -17,12 +17,14 @@ from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import Ledger
 from tidegate.ledger.schema import metadata
 
-SERVICE = "access to the service and its jobs; charges, releases and counts do not follow from it"
+SERVICE = "jobs of the service; charges, releases and counts do not follow from them"
 EXCEPTIONS = {
-    "tidegate_tokens": SERVICE,
-    "tidegate_signins": SERVICE,
+    "tidegate_signins": "sessions of some hours; each has an entry, and changes of the times of one decide nothing else",
+    "tidegate_links": "links of 15 minutes; their creation and their use have entries",
+    "tidegate_token_uses": "the day of the last use, for information only",
     "tidegate_jobs": SERVICE,
     "tidegate_library": "saved questions and dashboards; answers are read from the entries that they name, never from here",
+    "tidegate_replies": SERVICE,
     "tidegate_source_states": "used only for the note that the source of a stored answer has changed",
     "tidegate_known_sources": "used only to refuse a second account over a source; it changes no account",
     "tidegate_waiting": "reports that are not counted yet: an entry for each would reveal when it arrived",

@@ -46,18 +46,6 @@ def test_token_is_invalid_from_the_moment_of_its_expiry() -> None:
     assert not token("a").over(NOW + timedelta(days=10_000))
 
 
-def test_sign_in_ends_by_expiry_or_by_signing_out(ledger_url: str) -> None:
-    ledger = Ledger(ledger_url)
-    tokens, soon = Tokens(ledger.store), datetime.now(UTC) + timedelta(hours=1)
-    tokens.sign_in("one", token="a", expires=soon)
-    tokens.sign_in("two", token="a", expires=datetime.now(UTC) - timedelta(seconds=1))
-    assert tokens.signed_in("one") == "a"
-    assert tokens.signed_in("two") is None
-    tokens.sign_out("one")
-    assert tokens.signed_in("one") is None
-    ledger.close()
-
-
 def test_key_identifies_one_job(ledger_url: str) -> None:
     ledger = Ledger(ledger_url)
     jobs = Jobs(ledger.store)

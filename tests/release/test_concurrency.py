@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -18,6 +19,7 @@ from release.settings import random_plan, skewed_requests
 from support.forkserver import WarmForkserver
 
 from tidegate.errors import NotWaiting
+from tidegate.ledger.entry import DECIDED
 from tidegate.policy.concealment import TESTS
 from tidegate.release.desk import Desk
 from tidegate.release.gate import BLOCK_ABOVE, Gate
@@ -168,3 +170,23 @@ def test_processes_with_one_ledger_are_served_as_one_queue(
         book = checked_book(session)
         assert_all_agree(book, stories)
         assert_repeatable(session, book, NAMES)
+
+
+def test_requests_that_arrive_together_share_a_commit(tmp_path: Path) -> None:
+    """Each of them has its own entry and its own user; a request during a commit waits for the next one."""
+    with open_session(str(tmp_path / "s.ledger")) as session:
+        desk = session.release()
+        commits, writing = [0], session.ledger.store.writing
+
+        @contextmanager
+        def slow_writing() -> Iterator[Any]:
+            with writing() as connection:
+                yield connection
+                commits[0] += 1
+                sleep(0.2)  # the others arrive meanwhile
+
+        session.ledger.store.writing = slow_writing
+        at_once(lambda worker: desk.request(NAMES[worker], user=f"user {worker}"), threads=16)
+        users = Counter(entry.content()["who"] for entry in session.ledger.entries() if entry.kind == DECIDED)
+    assert users == {f"user {worker}": 1 for worker in range(16)}
+    assert commits[0] <= 4, "every request had its own commit"

@@ -476,7 +476,8 @@ def test_entries_are_the_same_for_two_tables_with_equal_sizes_quotas_and_labels(
             outcome = session.release().request_many(all_keys(table), user="ann")
             outcomes.append({key: value.to_dict() for key, value in outcome.items()})
             written.append([entry.__dict__ for entry in session.ledger.entries()])
-            logged.append([record.getMessage().replace(f"{turn}.ledger", "") for record in caplog.records])
+            own = [record for record in caplog.records if record.name.startswith("tidegate")]  # not of migrations
+            logged.append([record.getMessage().replace(f"{turn}.ledger", "") for record in own])
             rows = relabelled(session, table)
     assert rows != table
     assert outcomes[0] == outcomes[1]

@@ -88,7 +88,7 @@ def test_analyst_sees_own_history_and_owner_sees_all(fresh_service: RunningServi
     mine = fresh_service.get("/v1/data/people/history", "analyst").json()
     assert [(question["who"], question["cost"]) for question in mine["questions"]] == [("ana", "2"), ("ana", "3")]
     first = fresh_service.get("/v1/data/people/history?limit=3").json()
-    rest = fresh_service.get(f"/v1/data/people/history?limit=3&after={first['next']}").json()
+    rest = fresh_service.get(f"/v1/data/people/history?limit=3&cursor={first['next']}").json()
     assert [question["cost"] for question in first["questions"] + rest["questions"]] == ["1", "2", "3", "4"]
     assert rest["next"] is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -12,7 +13,12 @@ from support.service import quiet_settings
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
-from tidegate.errors import Unsupported
+from tidegate.cli.serve import _first_link
+from tidegate.errors import NotSignedIn, Unsupported
+from tidegate.ledger import Ledger
+from tidegate.ledger.sessions import Sessions
+from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.links import use_link
 from tidegate.service.app import create_app
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.folder import ServiceFolder
@@ -81,6 +87,37 @@ def test_token_command_accepts_the_folder(tmp_path: Path) -> None:
     assert [stored["name"] for stored in listed] == ["o"]
 
 
+def test_link_command_creates_a_user_or_takes_a_known_one(tmp_path: Path) -> None:
+    gate = str(tmp_path / "gate")
+    (tmp_path / "gate").mkdir()
+    nina = command("token", "link", gate, "--name", "nina", "--dataset", "", "--url", "https://gate.example.org/")
+    assert nina["link"].startswith("https://gate.example.org/console/sign-in#tgl_")
+    assert (nina["name"], nina["role"], nina["method"]) == ("nina", "analyst", "link")
+    assert nina["maker"].endswith("(command line)")
+    again = command("token", "link", gate, "--id", nina["id"])
+    assert (again["id"], again["link"] != nina["link"]) == (nina["id"], True)
+    for wrong in (["--id", "0" * 16], [], ["--name", "x", "--id", nina["id"]]):
+        assert CliRunner().invoke(commands, ["token", "link", gate, *wrong]).exit_code != 0
+    with contextlib.closing(Ledger(str(tmp_path / "gate" / "tidegate.ledger"))) as ledger:
+        secret = nina["link"].partition("#")[2]
+        cookie, user = use_link(Sessions(ledger.store), secret, hours=1)
+        assert (bool(cookie), user.name) == (True, "nina")
+        with pytest.raises(NotSignedIn, match="a link works once"):
+            use_link(Sessions(ledger.store), secret, hours=1)
+        assert ledger.verify().problems == []
+
+
+def test_first_owner_gets_a_new_link_at_each_start_until_there_is_a_token(tmp_path: Path) -> None:
+    datasets = ServedDatasets.from_files([], folder=str(tmp_path / "gate"))
+    links = [_first_link(datasets, "http://127.0.0.1:8480") for _ in range(2)]
+    assert len(set(links)) == 2
+    [owner] = Tokens(datasets.ledger.store).all()
+    assert (owner.role, owner.hash, owner.name) == ("owner", "", "owner"), (
+        "there is no token that could leak from the log"
+    )
+    datasets.close()
+
+
 @pytest.mark.parametrize("address", ["mysql://host/db", "postgresql://host/db?table=people"])
 def test_only_postgres_databases_can_be_allowed(tmp_path: Path, address: str) -> None:
     result = CliRunner().invoke(commands, ["serve", "--folder", str(tmp_path / "gate"), "--database", address])
@@ -92,8 +129,11 @@ def test_only_postgres_databases_can_be_allowed(tmp_path: Path, address: str) ->
 def test_serve_starts_with_an_empty_folder_and_prints_a_link_for_the_owner(tmp_path: Path) -> None:
     with run_server(tmp_path, "--folder", str(tmp_path / "gate"), "--workers", "2") as (url, _):
         log = (tmp_path / "log").read_text()
-        token = log.partition("/console/sign-in#")[2].split()[0]
-        as_owner = {"Authorization": f"Bearer {token}"}
+        secret = log.partition("/console/sign-in#")[2].split()[0]
+        owner = httpx.Client(base_url=url)
+        assert owner.post("/v1/sign-in", json={"token": secret}).json()["role"] == "owner"
+        assert httpx.post(f"{url}/v1/sign-in", json={"token": secret}).status_code == 401, "the link works once"
+        as_owner = {"Cookie": f"tidegate={owner.cookies['tidegate']}"}
         assert httpx.get(f"{url}/v1/data", headers=as_owner).json() == {"datasets": []}
         write_policies(tmp_path / "gate")
         for _ in range(20):  # connections of their own: both workers answer

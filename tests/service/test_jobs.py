@@ -89,7 +89,7 @@ def test_job_is_charged_once_and_its_tables_can_be_downloaded(tmp_path: Path) ->
         again = wait_for_end(service, service.post(JOBS, ASKED).json()["id"])
         assert (again["entry"], again["id"] > job) == (result["entry"], True)
         listed = service.get(f"{JOBS}?limit=1").json()
-        assert (listed["syntheses"][0]["id"], listed["next"]) == (job, job)
+        assert (listed["syntheses"][0]["id"], bool(listed["next"])) == (job, True)
 
 
 def test_impossible_synthesis_is_refused_and_exceeded_budget_fails_the_job(tmp_path: Path) -> None:

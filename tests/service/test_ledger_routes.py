@@ -28,10 +28,10 @@ def test_entries_are_paged_and_described_independently_of_the_page(fresh_service
     ask(fresh_service, "0.1", data="others")
     whole = fresh_service.get("/v1/ledger/entries").json()
     assert whole["next"] is None
-    pages, after = [], 0
-    while after is not None:
-        page = fresh_service.get(f"/v1/ledger/entries?limit=1&after={after}").json()
-        pages, after = pages + page["entries"], page["next"]
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = fresh_service.get(f"/v1/ledger/entries?limit=1&cursor={cursor}").json()
+        pages, cursor = pages + page["entries"], page["next"]
     assert pages == whole["entries"]
     assert [item["number"] for item in pages] == list(range(1, len(pages) + 1))
     charged = [item["says"] for item in pages if item["kind"] == "charge" and item["account"] == "people"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.declared import mismatch
 from support.service import PROBLEM, SECRET, RunningService, policy, run_service
 
 from tidegate.policy import Hiding
@@ -18,7 +19,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16, "draft": "0" * 20, "step": "people"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people"}
 PLACES |= {"answer": "0" * 64, "item": "0" * 20}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
@@ -42,6 +43,7 @@ BODIES: dict[str, Any] = {
     "dashboards": {"name": "All", "questions": []},
     "tokens": {"role": "analyst", "name": "new"},
     "people": {"fields": {"name": ["people"], "unit": ["row"]}},
+    "links": {"token": "0000000000000000"},
     "sign-in": {"token": "tg_0000000000000000_" + "a" * 43},
 }
 POLL: dict[str, Any] = {
@@ -158,6 +160,26 @@ def test_example_has_the_fields_of_a_real_response(shared_service: RunningServic
         "example" in response.get("content", {}).get("application/json", {})
         for response in described["responses"].values()
     )
+
+
+def test_every_response_has_a_model_and_every_example_has_its_form(shared_service: RunningService) -> None:
+    routes = {route.rule.key: route for route in guarded_routes(shared_service.app) if route.rule.tag != "pages"}
+    described = shared_service.client.get("/openapi.json").json()["paths"]
+    for (method, path), route in routes.items():
+        sent = next(kinds for status, kinds in described[path][method.lower()]["responses"].items() if status[0] == "2")
+        for kind, content in sent["content"].items():
+            if kind == "application/json":
+                assert {"$ref", "anyOf"} & set(content["schema"]) or path.endswith("/risk/code"), (method, path)
+        if (method, path) in EXAMPLES:
+            assert mismatch(route, json.dumps(EXAMPLES[method, path]).encode()) == ""
+
+
+def test_response_of_another_form_is_noticed(shared_service: RunningService) -> None:
+    route = next(route for route in guarded_routes(shared_service.app) if route.rule.path == "/v1/me")
+    me = shared_service.get("/v1/me").json()
+    assert mismatch(route, json.dumps(me).encode()) == ""
+    for wrong in ({**me, "more": 1}, {**me, "name": 3}, {name: value for name, value in me.items() if name != "role"}):
+        assert "/v1/me" in mismatch(route, json.dumps(wrong).encode())
 
 
 def test_examples_of_selections_have_the_fields_of_real_responses(tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ def test_records_are_released_or_wait_and_only_released_ones_are_listed(fresh_se
     outcomes = fresh_service.post(f"{BASE}/requests", keys(*numbers)).json()["outcomes"]
     kinds = [item["outcome"] for item in outcomes]
     assert set(kinds) == {"released", "deferred"}, "some must wait, or this shows nothing"
-    records, after = [], 0
-    while after is not None:
-        page = fresh_service.get(f"{BASE}/released?limit=50&after={after}", "analyst").json()
-        records, after = records + page["records"], page["next"]
+    records, cursor = [], ""
+    while cursor is not None:
+        page = fresh_service.get(f"{BASE}/released?limit=50&cursor={cursor}", "analyst").json()
+        records, cursor = records + page["records"], page["next"]
     assert len(records) == kinds.count("released")
     assert {item["person"] for item in records} == {
         key for key, kind in zip(keys(*numbers)["keys"], kinds, strict=True) if kind == "released"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import support.declared  # noqa: F401  compares every response with its model
 import uvicorn
 from console.samples import write_average_sample, write_samples
 from support.browser import Visit
@@ -65,9 +66,11 @@ def console_in(folder: Path, *, average: bool = False) -> Iterator[Console]:
 
 
 @contextmanager
-def on_loopback(app: Any) -> Iterator[str]:
+def on_loopback(app: Any, *, port: int = 0) -> Iterator[str]:
     """An application behind a real socket."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=2)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import support.declared  # noqa: F401  compares every response with its model
 from support.console_service import OPEN, on_loopback
 
 import tidegate

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import support.declared  # noqa: F401  compares every response with its model
 from support.console_service import OPEN, Console, on_loopback
 
 from tidegate.collect.invitations import obtain

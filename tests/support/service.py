@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import support.declared  # noqa: F401  compares every response with its model
 from starlette.testclient import TestClient
 
 from tidegate.ledger.tokens import Tokens

@@ -66,5 +66,5 @@ def policy(*, epsilon: str | None = "4", unit: Unit | None = None, rows: int | N
     return Policy(Dataset("people", unit=unit or EachRow(), rows=rows), ATTRIBUTES, promise, loss, synthesis=SHAPES)
 
 
-def open_session(folder: Path, table: Any = None, **options: Any) -> Session:
-    return Session(policy(**options), table=people() if table is None else table, folder=folder)
+def open_session(folder: Path, table: Any = None, *, ledger: str = "", **options: Any) -> Session:
+    return Session(policy(**options), table=people() if table is None else table, folder=folder, ledger=ledger)

@@ -15,6 +15,7 @@ from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.model import Progress, Rows
 
 PAUSE = 0.03
+LIMIT = "100000"  # of epsilon, for several hundred requests
 
 
 class Slow(Margins):
@@ -27,9 +28,9 @@ class Slow(Margins):
         return super().learn(facts, rows, diary, bits=bits, progress=paused)
 
 
-def synthesize_on(pipe: Any, folder: Path, number: int) -> None:
+def synthesize_on(pipe: Any, url: str, folder: Path, number: int) -> None:
     """Request three tables and send them through the pipe."""
-    with open_session(folder, epsilon="400") as session:
+    with open_session(folder, ledger=url, epsilon=LIMIT) as session:
         session.account, session.table
         pipe.send("ready")
         tables = session.synthesize(epsilon=number, tables=3, model=Slow())

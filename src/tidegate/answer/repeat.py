@@ -48,6 +48,11 @@ class Again:
         return {"questions": [query_to_dict(query) for query in self.queries], self.unit: str(self.loss), **plan}
 
 
+def stored_answers(receipt: Receipt, again: Again, policy: Policy) -> Answers:
+    """Return the stored answers of a charge: no row is read, and nothing is charged."""
+    return again.plan(policy).read(receipt, receipt.stored)
+
+
 def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
     """Return the request that finds a charge's stored answer; None if it was not a query, or would differ today.
 
@@ -69,15 +74,6 @@ def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:
     except TidegateError:  # a removed column, or a changed universe
         return None
     return Again(queries, loss, budget_of(policy).unit, planning) if loss is not None else None
-
-
-def stored_answers(receipt: Receipt, policy: Policy) -> Answers | None:
-    """Return the answers of a charge from its stored result alone: no row is read, and nothing is charged.
-
-    None if there is no result yet, or if the query would differ under this policy.
-    """
-    again = asked_again(receipt.entry.content(), policy) if receipt.stored is not None else None
-    return again.plan(policy).read(receipt, receipt.stored) if again else None
 
 
 @dataclass(frozen=True)

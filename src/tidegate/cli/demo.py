@@ -133,9 +133,9 @@ def _create_sign_ins(datasets: Any) -> list[SignIn]:
     names = {(role, name) for role, name, _, _ in roles}
     for token in tokens.all():
         if (token.role, token.name) in names and not token.revoked:
-            tokens.revoke(token.id)
+            tokens.revoke(token.id, user="demo")
     return [
-        SignIn(role, name, make_token(tokens, role=role, name=name, days=DAYS, **more)[0], says)
+        SignIn(role, name, make_token(tokens, role=role, name=name, days=DAYS, maker="demo", **more)[0], says)
         for role, name, says, more in roles
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import ipaddress
 import os
 import socket
@@ -22,7 +23,7 @@ LEDGER = typer.Option(
     "", "--ledger", help="The service's ledger, if it is not the policy's: a path or postgresql://..."
 )
 POLICY = typer.Argument(help="A policy or the folder of the service: its ledger stores the tokens.")
-FIRST_DAYS = 7.0  # until the owner's first token expires
+FIRST_DAYS = 3660.0  # until the access of a folder's first owner expires; without a link it is of no use
 
 
 def serve(
@@ -48,11 +49,29 @@ def serve(
         "", "--public-url", help="The https:// URL that browsers use, if there is a proxy in front of the service."
     ),
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is trusted."),
+    idle: float = typer.Option(
+        30.0, "--idle-minutes", min=1, help="Minutes without a request after which a session of the console ends."
+    ),
+    issuer: str = typer.Option(
+        "", "--oidc-issuer", help="The issuer of an OpenID Connect provider: users sign in with their accounts there."
+    ),
+    client: str = typer.Option(
+        "",
+        "--oidc-client",
+        help="The client id at the provider. Its secret is in TIDEGATE_OIDC_SECRET, or in the file TIDEGATE_OIDC_SECRET_FILE.",
+    ),
+    provider: str = typer.Option("", "--oidc-name", help="The name of the provider on the sign-in page."),
+    scope: str = typer.Option("openid profile", "--oidc-scope", help="The scopes to request from the provider."),
+    claim: str = typer.Option("groups", "--oidc-claim", help="The claim that lists a user's groups."),
+    groups: list[str] | None = typer.Option(
+        None, "--oidc-group", help="GROUP=owner[:DATASET] or GROUP=analyst[:DATASET,DATASET][@SHARE]; can be repeated."
+    ),
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger.
 
     With --folder no policy is needed: the command prints a sign-in link for the owner, who adds data sets in the console.
     """
+    from tidegate.service.access.groups import check_oidc
     from tidegate.service.app import ENVIRONMENT
     from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
@@ -74,19 +93,36 @@ def serve(
     datasets = ServedDatasets.from_files(files, ledger=ledger, folder=own)  # reports errors in a policy or the ledger
     names, refused = list(datasets), dict(datasets.refused)
     valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
-    has_owner = any(stored.role == "owner" for stored in valid)
-    first = _first_token(datasets) if own and not has_owner else ""
+    has_owner = any(stored.role == "owner" and stored.hash for stored in valid)
+    first = "" if has_owner or issuer or not own else _first_link(datasets, public or f"http://{host}:{port}")
     datasets.close()
-    settings = Settings(files, ledger, secure=secure, public_url=public, folder=own, databases=addresses)
+    settings = Settings(
+        files,
+        ledger,
+        secure=secure,
+        public_url=public,
+        folder=own,
+        databases=addresses,
+        idle_minutes=idle,
+        oidc_issuer=issuer,
+        oidc_client=client,
+        oidc_name=provider,
+        oidc_scope=scope,
+        oidc_claim=claim,
+        oidc_groups=tuple(groups or ()),
+    )
+    if issuer:
+        check_oidc(settings)
     alias = f" as {public}" if public else ""
     say(f"Serving {', '.join(names) or 'no data set yet'} on http://{host}:{port}{alias}")
     say(*(f"! {name} is not served. {problem}" for name, problem in refused.items()))
     if first:
         say(
-            f"Sign in as the owner with this link. It is shown only once and valid for {FIRST_DAYS:g} days:",
-            f"  {public or f'http://{host}:{port}'}/console/sign-in#{first}",
+            "Sign in as the owner with this link. It works once, within 15 minutes:",
+            f"  {first}",
+            f"Later: tidegate token make {folder} --role owner --name YOU, or restart for another link.",
         )
-    elif not has_owner:
+    elif not has_owner and not issuer:
         say(
             "There is no valid token yet. Create one:"
             if not valid
@@ -98,12 +134,29 @@ def serve(
     run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
 
 
-def _first_token(datasets: Any) -> str:
-    """Return a new token for the owner of a service that has none."""
+def _first_link(datasets: Any, address: str) -> str:
+    """Return a one-time link for the owner of a service in which no owner has a token."""
+    from tidegate.ledger.sessions import Sessions
+    from tidegate.service.access.links import make_link
     from tidegate.service.access.tokens import make_token
 
-    text, _ = make_token(_tokens(datasets), role="owner", name="owner", days=FIRST_DAYS)
-    return text
+    tokens, now = _tokens(datasets), datetime.now(UTC)
+    owners = [
+        stored for stored in tokens.all() if stored.role == "owner" and not stored.over(now) and not stored.identity
+    ]
+    if owners:
+        owner = owners[0]
+    else:
+        _, owner = make_token(tokens, role="owner", name="owner", days=FIRST_DAYS, maker=_operator(), is_sent=False)
+    return make_link(Sessions(tokens.store), owner, address=address, user=_operator())[0]
+
+
+def _operator() -> str:
+    """Return the name of the user of this command, for entries of the ledger."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (OSError, KeyError):  # a container without a name for its user
+        return f"user {os.getuid()} (command line)"
 
 
 def _database(address: str) -> str:
@@ -165,10 +218,53 @@ def make(
 
     with _open_tokens(policy, ledger) as (tokens, served):
         named = dataset or (served if role == "respondent" else "")
-        secret, stored = make_token(tokens, role=role, name=name, dataset=named, record=record, share=share, days=days)
+        secret, stored = make_token(
+            tokens, role=role, name=name, dataset=named, record=record, share=share, days=days, maker=_operator()
+        )
     if json:
         return emit({"token": secret, **token_to_dict(stored)})
     return say(secret, f"For {name} ({role}), valid until {stored.expires[:10]}. This token is not shown again.")
+
+
+@token.command("link")
+def link(
+    policy: Path = POLICY,
+    name: str = typer.Option("", "--name", help="The name of a new user, recorded in every ledger entry."),
+    role: str = typer.Option("analyst", "--role", help="The role of a new user: owner, analyst or respondent."),
+    dataset: str = typer.Option("", "--dataset", help="The data set (default: all data sets of the service)."),
+    record: str = typer.Option("", "--record", help="The key of the record, for a respondent."),
+    share: str = typer.Option("", "--share", help="The budget share, for an analyst: the most to spend in total."),
+    days: float = typer.Option(90, "--days", help="Days until the access of a new user expires."),
+    known: str = typer.Option("", "--id", help="The id of an existing token: a link for its user."),
+    url: str = typer.Option("http://127.0.0.1:8480", "--url", help="The URL of the service in browsers."),
+    ledger: str = LEDGER,
+    json: bool = JSON,
+) -> None:
+    """Create a sign-in link that works once, within 15 minutes."""
+    from tidegate.ledger.sessions import Sessions
+    from tidegate.service.access.links import MINUTES, make_link
+    from tidegate.service.access.tokens import make_token, token_to_dict
+
+    if bool(name) == bool(known):
+        raise Unsupported(
+            "A link needs either a new user or a token.", "Use --name NAME, or --id from tidegate token list."
+        )
+    with _open_tokens(policy, ledger) as (tokens, served):
+        named = dataset or (served if role == "respondent" else "")
+        options: dict[str, Any] = {
+            "dataset": named,
+            "record": record,
+            "share": share,
+            "days": days,
+            "maker": _operator(),
+        }
+        stored = tokens.find(known) if known else make_token(tokens, role=role, name=name, is_sent=False, **options)[1]
+        if stored is None or stored.over(datetime.now(UTC)):
+            raise NotThere("There is no valid token with this id.", "Run tidegate token list to see all tokens.")
+        address_once, expires = make_link(Sessions(tokens.store), stored, address=url.rstrip("/"), user=_operator())
+    if json:
+        return emit({"link": address_once, "link_expires": expires.isoformat(), **token_to_dict(stored)})
+    return say(address_once, f"For {stored.name} ({stored.role}). It works once, within {MINUTES} minutes.")
 
 
 @token.command("list")
@@ -193,7 +289,7 @@ def revoke(
 ) -> None:
     """Revoke a token. It stops working immediately."""
     with _open_tokens(policy, ledger) as (tokens, _):
-        if not tokens.revoke(name):
+        if not tokens.revoke(name, user=_operator()):
             raise NotThere("There is no valid token with this id.", "Run tidegate token list to see all tokens.")
     return emit({"revoked": name}) if json else say("Token revoked. It stops working immediately.")
 

@@ -17,10 +17,15 @@ from sqlalchemy import Connection, select
 from tidegate.errors import LedgerUnavailable
 from tidegate.ledger import merkle, queries
 from tidegate.ledger.entry import ADOPTED, ARRIVED, CREATED, FORMAT, GENESIS, MOVED, Entry, canonical, sha256
-from tidegate.ledger.schema import entries, secrets
+from tidegate.ledger.schema import secrets
+from tidegate.ledger.statements import Statement, write
 
 LOG = logging.getLogger("tidegate.ledger")
-ADD_ENTRY = entries.insert()
+_NAMES = tuple(Entry.__dataclass_fields__)
+_ADD_ENTRY = Statement(
+    f"INSERT INTO tidegate_entries ({', '.join(_NAMES)}) VALUES ({', '.join(['{0}'] * len(_NAMES))})"  # noqa: S608
+)
+_ADD_RESULT = Statement("INSERT INTO tidegate_results (number, payload) VALUES ({0}, {0})")
 SERVICE = "/service"  # no data set has a slash in its name
 NOTHING = {"account": "", "policy": "", "question": "", "amount": "0", "spent": "0", "ceiling": "0"}
 
@@ -42,9 +47,18 @@ def append(connection: Connection, end: Entry | None, *, at: str = "", **fields:
     number, previous = (end.number + 1, end.hash) if end else (1, GENESIS)
     entry = Entry(number=number, at=at or moment_text(datetime.now(UTC)), previous=previous, **fields).sealed()
     LOG.debug("An entry is written.", extra={"entry_kind": entry.kind})
-    connection.execute(ADD_ENTRY, entry.__dict__)
+    _add(connection, entry)
     merkle.add(connection, number)
     return entry
+
+
+def _add(connection: Connection, entry: Entry) -> None:
+    write(connection, _ADD_ENTRY, tuple(entry.__dict__[name] for name in _NAMES))
+
+
+def add_result(connection: Connection, entry: Entry, payload: str) -> None:
+    """Store the result of an entry, in its transaction."""
+    write(connection, _ADD_RESULT, (entry.number, payload))
 
 
 def refuse_moved(end: Entry | None, *, kind: str, **fields: Any) -> None:
@@ -79,7 +93,7 @@ def write_genesis(connection: Connection) -> Entry:
     now = moment_text(datetime.now(UTC))
     names = {"kind": CREATED, "request": "genesis", "body": _body(connection)}
     entry = Entry(number=0, at=now, previous=GENESIS, **names, **NOTHING).sealed()
-    connection.execute(ADD_ENTRY, entry.__dict__)
+    _add(connection, entry)
     return entry
 
 

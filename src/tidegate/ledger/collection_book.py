@@ -24,11 +24,11 @@ from tidegate.accounting.respondent import respondent_loss
 from tidegate.errors import KeyReused, PolicyLoosened, StalePolicy, Unsupported
 from tidegate.ledger import arrivals, queries
 from tidegate.ledger.arrivals import Arrival, Received, State
-from tidegate.ledger.chain import append, ends, moment_text, unchanged
+from tidegate.ledger.chain import add_result, append, ends, moment_text, unchanged
 from tidegate.ledger.counts import AT_ONCE, Counted, Overtaken, add_counts, add_ids, counted, known_ids, packed
 from tidegate.ledger.entry import CLOSED, COLLECTING, REPORTED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.invitations import key_name, known_tokens, settle_tokens, spend_tokens, waiting_tokens
-from tidegate.ledger.ledger import ADD_RESULT, Ledger
+from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.replay import IdSum, counts_digest
 from tidegate.ledger.schema import entries, report_ids
 from tidegate.policy.collection import Collection
@@ -341,7 +341,7 @@ class CollectionBook:
         if tokens is not None:
             settle_tokens(connection, self._key_name, entry.number)
         if payload:
-            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+            add_result(connection, entry, payload)
         return entry
 
     @property

@@ -42,6 +42,7 @@ EXPIRED = "expiry"  # contents of released records were deleted: the body names 
 MOVED = "moved"  # the ledger was copied to another store: nothing can follow here
 ARRIVED = "arrival"  # the same, in the other store: it continues from here
 CLOSED = "closing"  # a collection accepts no more reports
+ACCESS = "access"  # access to the service: tokens created, changed or revoked, links, sign-ins, totals of refusals
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, String, func, 
 
 from tidegate.accounting import Amount, Target, yes_no_at
 from tidegate.accounting.budget import PREFIX
+from tidegate.ledger.access import describe
 from tidegate.ledger.entry import (
+    ACCESS,
     ADOPTED,
     ANSWERED,
     ARRIVED,
@@ -200,6 +202,10 @@ def _arrived(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
     return "The ledger was moved here from another store."
 
 
+def _access(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    return describe(body, _user(body))
+
+
 def _request(says: str) -> str:
     """Return what was requested; the text of a synthesis begins with "for" in the ledger."""
     return f"requested {says.removeprefix('for ')}" if says.startswith("for ") else f"queried {says or 'the data'}"
@@ -235,6 +241,7 @@ SENTENCES = {
     EXPIRED: _expired,
     MOVED: _moved,
     ARRIVED: _arrived,
+    ACCESS: _access,
 }
 
 

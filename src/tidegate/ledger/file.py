@@ -108,7 +108,7 @@ def refuse_partial(path: Path, *, read_only: bool) -> None:
     Raises:
         LedgerUnavailable: The message states what to do.
     """
-    with _unreadable(path):
+    with readable(path):
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if not path.exists():
@@ -155,7 +155,7 @@ def create(path: Path, write: Callable[[Path], None]) -> bool:
     `write` fills a temporary file, which then gets its name in one step. Of several processes one wins.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
-    with _unreadable(path):
+    with readable(path):
         os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
         try:
             write(temporary)
@@ -267,7 +267,8 @@ def _mark_whole(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _unreadable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
+    """Report an error of the file system as one about the ledger."""
     problem = ""
     try:
         yield

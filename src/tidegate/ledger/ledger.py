@@ -37,7 +37,9 @@ from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
 from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.ledger import (
+    access,
     arrivals,
+    charge_state,
     file,
     invitations,
     proof,
@@ -49,7 +51,8 @@ from tidegate.ledger import (
     verification,
     witness,
 )
-from tidegate.ledger.chain import append, ends, unchanged
+from tidegate.ledger.chain import add_result, append, ends, unchanged
+from tidegate.ledger.charge_state import ChargeState
 from tidegate.ledger.entry import (
     AMOUNTS,
     ANSWERED,
@@ -63,7 +66,7 @@ from tidegate.ledger.entry import (
     sha256,
 )
 from tidegate.ledger.known_sources import SourceGuard
-from tidegate.ledger.schema import entries, results
+from tidegate.ledger.schema import entries
 from tidegate.ledger.source_states import ReadState, SourceStates
 from tidegate.ledger.store import Store, file_of
 from tidegate.ledger.verify import Verdict
@@ -179,9 +182,6 @@ class Receipt:
     def record(self, result: Any) -> Any:
         """Store the result with its entry and return the stored one: the first result of a request wins."""
         return self.ledger._record(self.entry, canonical(result))
-
-
-ADD_RESULT = results.insert()
 
 
 class Ledger(Rows):
@@ -348,31 +348,30 @@ class Ledger(Rows):
             )
         canonical_question = canonical(question)
         name, hashed = request or sha256(canonical_question), sha256(canonical_question)
-        with self.store.writing() as connection:
-            earlier = self._earlier(connection, policy.dataset.name, request, hashed, fresh)
-            end, head = ends(connection, policy.dataset.name)
+        account = policy.dataset.name
+        reads = charge_state.reads(account, question=hashed, request=request, user=who)
+        with self.store.deciding(reads) as (connection, rows):
+            state = ChargeState.from_rows(rows)
+            earlier = self._earlier(connection, state, request, hashed, fresh)
             if earlier is not None:
                 receipt = self._again(connection, earlier)
-            elif head is None or head.policy != policy.fingerprint:
+            elif state.head is None or state.head.policy != policy.fingerprint:
                 raise StalePolicy(
-                    f'The policy of "{policy.dataset.name}" differs from the one in the ledger: it was changed in the meantime.',
+                    f'The policy of "{account}" differs from the one in the ledger: it was changed in the meantime.',
                     "Open the data set again.",
                 )
             else:
-                before, price = totals.read(connection, policy.dataset.name), event.price
-                _refuse_beyond(_account(head, before), before, price)
+                before, price = state.before, event.price
+                _refuse_beyond(_account(state.head, before), before, price)
                 amount = totals.amount_of(price, before.ceilings)
-                spent = shares.spent_by(connection, policy.dataset.name, who)
                 if share is not None:
-                    shares.refuse_beyond(
-                        share, spent, policy.dataset.name, user=who, price=amount, unit=before.ceilings.unit
-                    )
+                    shares.refuse_beyond(share, state.spent, account, user=who, price=amount, unit=before.ceilings.unit)
                 body = {"event": event.to_dict(), "question": question, "says": says, "who": who}
                 body |= {"unit": "z"} if before.ceilings.unit == "z" else {}
                 names = {"request": name, "question": hashed, "body": canonical(body)}
-                entry = append(connection, end, **_charging(policy, head, amount), **names)
-                shares.put(connection, entry.account, who, spent + amount)
-                totals.put(connection, entry.account, before.plus(price))
+                entry = append(connection, state.end, **_charging(policy, state.head, amount), **names)
+                shares.put(connection, account, who, state.spent + amount)
+                totals.put(connection, account, before.plus(price))
                 receipt = Receipt(self, entry, _account(entry, before.plus(price)))
         return self._compare_source(receipt)
 
@@ -390,20 +389,19 @@ class Ledger(Rows):
         with self.store.reading() as connection:
             return shares.spent_by(connection, account, who)
 
-    def _earlier(self, connection: Connection, account: str, request: str, question: str, fresh: bool) -> Entry | None:
+    def _earlier(
+        self, connection: Connection, state: ChargeState, request: str, question: str, fresh: bool
+    ) -> Entry | None:
         """Return the earlier charge of a request: by its key, or by its query; in that case the key is recorded."""
-        known = request and (
-            queries.find(connection, account, CHARGED, request) or queries.find(connection, account, REPEATED, request)
-        )
+        known = state.known
         if known and known.question != question:
             raise KeyReused("This idempotency key was used for another query.", "Use a new key for a new query.")
         if known and known.kind == CHARGED:
             return known
-        earlier = None if fresh and not known else queries.asked(connection, account, question)
+        earlier = None if fresh and not known else state.asked
         if earlier and request and not known:
-            end, head = ends(connection, account)
             names = {"request": request, "question": question, "body": canonical({"charge": earlier.number})}
-            append(connection, end, kind=REPEATED, amount="0", **names, **unchanged(head or earlier))
+            append(connection, state.end, kind=REPEATED, amount="0", **names, **unchanged(state.head or earlier))
         return earlier
 
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
@@ -416,15 +414,19 @@ class Ledger(Rows):
 
     def _record(self, charge: Entry, payload: str) -> Any:
         source = self.source_index(charge.account)
-        with self.store.writing() as connection:
-            earlier = queries.find(connection, charge.account, ANSWERED, charge.request)
+        reads = [
+            (queries.LAST, ()),
+            (queries.HEAD, (charge.account,)),
+            (queries.REQUEST, (charge.account, ANSWERED, charge.request)),
+        ]
+        with self.store.deciding(reads) as (connection, rows):
+            end, head, earlier = (queries.first_entry(part) for part in rows)
             if earlier:
                 return json.loads(queries.payload(connection, earlier.number))
             body = {"charge": charge.number, "sha256": sha256(payload)} | ({"source": source} if source else {})
-            end, head = ends(connection, charge.account)
             names = {"request": charge.request, "question": charge.question, "body": canonical(body)}
             entry = append(connection, end, kind=ANSWERED, amount="0", **names, **unchanged(head or charge))
-            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+            add_result(connection, entry, payload)
             sources.put(connection, charge, entry.number)
         return json.loads(payload)
 
@@ -485,7 +487,7 @@ class Ledger(Rows):
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "", since: Path | None = None, save: Path | None = None) -> Verdict:
-        """Verify entries, stored results, requests, counts, report ids, invitations, secrets and totals.
+        """Verify entries, stored results, requests, counts, report ids, invitations, tokens, secrets and totals.
 
         For a SQLite file, verify its pages, indexes and permissions too. `save` is a new file for the state of this
         verification, and `since` such a file of an earlier one: only later entries are replayed.
@@ -495,6 +497,7 @@ class Ledger(Rows):
             verdict.problems += arrivals.problems(connection)
             verdict.problems += invitations.problems(connection)
             verdict.problems += witness.problems(connection)
+            verdict.problems += access.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict

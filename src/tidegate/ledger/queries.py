@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
@@ -24,21 +25,17 @@ from tidegate.ledger.replay import IdSum
 from tidegate.ledger.schema import counts as counted
 from tidegate.ledger.schema import entries, results
 from tidegate.ledger.schema import requests as asked_for
+from tidegate.ledger.statements import Statement, read_all
 
 _OF_ACCOUNT = entries.c.account == bindparam("account")
-_LATEST = entries.c.number.desc()
 
 ALL = select(entries).order_by(entries.c.number)
-LAST = select(entries).order_by(_LATEST).limit(1)
-HEAD = select(entries).where(_OF_ACCOUNT).order_by(_LATEST).limit(1)
-REQUEST = select(entries).where(
-    _OF_ACCOUNT, entries.c.kind == bindparam("kind"), entries.c.request == bindparam("request")
-)
-QUESTION = (
-    select(entries)
-    .where(_OF_ACCOUNT, entries.c.question == bindparam("question"), entries.c.kind == CHARGED)
-    .order_by(entries.c.number)
-    .limit(1)
+_ENTRY = f"SELECT {', '.join(Entry.__dataclass_fields__)} FROM tidegate_entries"  # noqa: S608
+LAST = Statement(f"{_ENTRY} ORDER BY number DESC LIMIT 1")
+HEAD = Statement(f"{_ENTRY} WHERE account = {{0}} ORDER BY number DESC LIMIT 1")
+REQUEST = Statement(f"{_ENTRY} WHERE account = {{0}} AND kind = {{0}} AND request = {{0}}")
+QUESTION = Statement(
+    f"{_ENTRY} WHERE account = {{0}} AND question = {{0}} AND kind = '{CHARGED}' ORDER BY number LIMIT 1"
 )
 OF_KIND = select(entries).where(_OF_ACCOUNT, entries.c.kind == bindparam("kind"))
 COUNTS = select(counted).order_by(counted.c.opened, counted.c.question)
@@ -130,17 +127,17 @@ def last(connection: Connection) -> Entry | None:
 
 def head(connection: Connection, account: str) -> Entry | None:
     """Return the last entry of an account."""
-    return _one(connection, HEAD, account=account)
+    return _one(connection, HEAD, account)
 
 
 def find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
     """Return the charge or the result of a request."""
-    return _one(connection, REQUEST, account=account, kind=kind, request=request)
+    return _one(connection, REQUEST, account, kind, request)
 
 
 def asked(connection: Connection, account: str, question: str) -> Entry | None:
     """Return the first charge for a query, regardless of its key: its answer is the stored one."""
-    return _one(connection, QUESTION, account=account, question=question)
+    return _one(connection, QUESTION, account, question)
 
 
 def last_policy(connection: Connection, account: str) -> Any:
@@ -221,9 +218,14 @@ def counts(connection: Connection) -> list[dict[str, Any]]:
     return [dict(row) for row in connection.execute(COUNTS).mappings()]
 
 
-def _one(connection: Connection, statement: Any, **named: Any) -> Entry | None:
-    row = connection.execute(statement, named).mappings().first()
-    return entry_from(dict(row)) if row else None
+def _one(connection: Connection, statement: Statement, *values: Any) -> Entry | None:
+    [rows] = read_all(connection, [(statement, values)])
+    return first_entry(rows)
+
+
+def first_entry(rows: Sequence[Any]) -> Entry | None:
+    """Return the entry of the first row, if there is one."""
+    return Entry(*rows[0]) if rows else None
 
 
 def _of_kind(connection: Connection, account: str, kind: str) -> list[Entry]:

@@ -21,9 +21,9 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from tidegate.errors import Infeasible, StalePolicy
 from tidegate.ledger import queries
-from tidegate.ledger.chain import SERVICE, append, commitment, create_secret, ends, unchanged
+from tidegate.ledger.chain import SERVICE, add_result, append, commitment, create_secret, ends, unchanged
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
-from tidegate.ledger.ledger import ADD_RESULT, Ledger
+from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.replay import digest, remains
 from tidegate.ledger.schema import LIVE, requests, secrets
 from tidegate.policy import Policy
@@ -107,7 +107,7 @@ class ReleaseBook:
                 body["source"] = key_hash(_secret(connection, self.account), source)
             names = {"request": f"desk/{end.number if end else 0}", "question": "", "body": canonical(body)}
             entry = append(connection, end, kind=DESK, amount="0", **names, **unchanged(head))
-            connection.execute(ADD_RESULT, {"number": entry.number, "payload": payload})
+            add_result(connection, entry, payload)
         return entry, plans
 
     def has_opened(self, desk: str, source: str = "") -> bool:

@@ -102,7 +102,7 @@ def rotate_secret(ledger: Ledger) -> int:
         end = queries.last(connection)
         name = f"{ROTATED}/{end.number + 1 if end else 0}"
         body = canonical({"secrets": {SERVICE: commitment(SERVICE, value)}})
-        append(connection, end, kind=ROTATED, request=name, body=body, **NOTHING)
+        append(connection, end, at=now, kind=ROTATED, request=name, body=body, **NOTHING)
         if witness.stored_addresses(connection) or queries.witness_changes(connection):
             witness.note_settings(connection)  # addresses are hashed under this secret
     return int(revoked)

@@ -197,21 +197,26 @@ spent_tokens = Table(
     sqlite_with_rowid=False,
 )
 
-# The service. A token is kept as its slow hash only; times are UTC in ISO form, and empty where there is none.
+# The service. A row is the access of one user: by a token, which is kept as its slow hash only, by an identity of a provider,
+# or by one-time links alone. Every change has an entry. Times are UTC in ISO form, and empty where there is none.
 tokens = Table(
     "tidegate_tokens",
     metadata,
     Column("id", Text, primary_key=True),
     Column("salt", Text, nullable=False),
-    Column("hash", Text, nullable=False),  # scrypt of the secret
+    Column("hash", Text, nullable=False),  # scrypt of the secret; empty: there is no token to send
     Column("role", Text, nullable=False),
     Column("name", Text, nullable=False),  # `who` in the entries
-    Column("dataset", Text, nullable=False),  # empty: all that are served
+    Column("dataset", Text, nullable=False),  # names with commas between them; empty: all that are served
     Column("record", Text, nullable=False),  # of a respondent: HMAC of data set and key
     Column("share", Text, nullable=False),  # of an analyst: the most that this name may spend, exactly
     Column("made", Text, nullable=False),
     Column("expires", Text, nullable=False),
     Column("revoked", Text, nullable=False),
+    Column("maker", Text, nullable=False, server_default=text("''")),  # the user who created it
+    Column(
+        "identity", Text, nullable=False, server_default=text("''")
+    ),  # issuer and subject, with a space between them
 )
 
 signins = Table(
@@ -219,7 +224,39 @@ signins = Table(
     metadata,
     Column("id", Text, primary_key=True),  # SHA-256 of what the cookie holds
     Column("token", Text, nullable=False),
+    Column("method", Text, nullable=False),  # token, link, oidc
+    Column("started", Text, nullable=False),
+    Column("seen", Text, nullable=False),  # the last request; written now and then
     Column("expires", Text, nullable=False),
+    Column("renew", Text, nullable=False),  # when the provider is asked again; empty: never
+    Column("lapse", Text, nullable=False),  # when the session ends if the provider did not answer
+    Column("sealed", Text, nullable=False),  # the provider's tokens, encrypted with what the cookie holds
+)
+
+links = Table(
+    "tidegate_links",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of the link's secret; deleted by its use
+    Column("token", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+)
+
+token_uses = Table(
+    "tidegate_token_uses",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("day", Text, nullable=False),  # of the last use
+)
+
+# Replies to requests with an idempotency key, for a day.
+replies = Table(
+    "tidegate_replies",
+    metadata,
+    Column("id", Text, primary_key=True),  # SHA-256 of the token's id and the key
+    Column("request", Text, nullable=False),  # SHA-256 of address and body
+    Column("at", Float, nullable=False),  # seconds of the epoch
+    Column("status", Integer, nullable=False),  # 0: the request is running
+    Column("content", LargeBinary, nullable=False),  # sealed under the key
 )
 
 jobs = Table(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -11,27 +12,31 @@ from tidegate.accounting import ZERO, Amount, Unit
 from tidegate.accounting.budget import SHORT
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger.entry import CHARGED, WRITTEN_OFF, Entry
+from tidegate.ledger.statements import Statement, read_all, write
 
-# Text with each driver's placeholders: every charge runs both statements, and building one takes longer than running it.
-_SPENT = "SELECT spent FROM tidegate_shares WHERE account = {0} AND who = {0}"
-_PUT = (
+SPENT = Statement("SELECT spent FROM tidegate_shares WHERE account = {0} AND who = {0}")
+_PUT = Statement(
     "INSERT INTO tidegate_shares (account, who, spent) VALUES ({0}, {0}, {0}) "
     "ON CONFLICT (account, who) DO UPDATE SET spent = excluded.spent"
 )
-_STATEMENTS = {name: (_SPENT.format(mark), _PUT.format(mark)) for name, mark in (("sqlite", "?"), ("postgresql", "%s"))}
 
 Totals = dict[tuple[str, str], Amount]
 
 
 def spent_by(connection: Connection, account: str, user: str) -> Amount:
     """Return the total that was charged to a user, in the connection's view."""
-    total = connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][0], (account, user)).scalar()
-    return Amount.parse(total) if total is not None else ZERO
+    [rows] = read_all(connection, [(SPENT, (account, user))])
+    return from_rows(rows)
+
+
+def from_rows(rows: Sequence[Any]) -> Amount:
+    """Return the total that `SPENT` returned."""
+    return Amount.parse(rows[0][0]) if rows else ZERO
 
 
 def put(connection: Connection, account: str, user: str, total: Amount) -> None:
     """Write the total of a user, in the transaction of the charge that changes it."""
-    connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][1], (account, user, str(total)))
+    write(connection, _PUT, (account, user, str(total)))
 
 
 def add(totals: Totals, entry: Entry) -> None:

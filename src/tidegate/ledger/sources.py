@@ -29,18 +29,18 @@ from tidegate.accounting import (
 from tidegate.ledger.entry import ANSWERED, CHARGED, Entry, canonical, entry_from, sha256
 from tidegate.ledger.schema import entries, results, sources
 from tidegate.ledger.scratch import Mapping
+from tidegate.ledger.statements import Statement, write
 
 LISTED = ("count", "histogram", "sum", "variance", "std")  # statistics from which others can follow
 NOISY = (DiscreteLaplace, Moments, DiscreteGaussian, GaussianMoments)
 Row = dict[str, Any]
 _NAMES = ("account", "name", "charge", "result", "part", "noise", "folds")
-_PUT = (  # insert a source, or replace one that has more noise
+_PUT = Statement(  # insert a source, or replace one that has more noise
     "INSERT INTO tidegate_sources (account, name, charge, result, part, noise, folds) "
     "VALUES ({0}, {0}, {0}, {0}, {0}, {0}, {0}) ON CONFLICT (account, name) DO UPDATE SET charge = excluded.charge, "
     "result = excluded.result, part = excluded.part, noise = excluded.noise, folds = excluded.folds "
     "WHERE excluded.noise < tidegate_sources.noise"
 )
-_STATEMENTS = {"sqlite": _PUT.format("?"), "postgresql": _PUT.format("%s")}
 _ANSWERS = entries.alias()
 _FOUND = (
     select(sources.c.part, sources.c.result, entries, results.c.payload)
@@ -119,7 +119,7 @@ def _row(account: str, charge: int, result: int, name: str, part: int, noise: fl
 def put(connection: Connection, charge: Entry, result: int) -> None:
     """List an answer, in the transaction that records it."""
     for row in rows_of(charge, result):
-        connection.exec_driver_sql(_STATEMENTS[connection.dialect.name], tuple(row[name] for name in _NAMES))
+        write(connection, _PUT, tuple(row[name] for name in _NAMES))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 
 from tidegate.accounting import Amount
 from tidegate.accounting.amount import ZERO
-from tidegate.ledger.entry import ANSWERED, CHARGED, COLLECTING, CREATED, OPENED
+from tidegate.ledger.entry import ACCESS, ANSWERED, CHARGED, COLLECTING, CREATED, OPENED
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.schema import entries, requests
 
@@ -71,7 +71,7 @@ def waiting_since(ledger: Ledger, account: str) -> tuple[int, str]:
 
 def has_released(ledger: Ledger) -> bool:
     """Return whether anything was charged, released or collected: a ledger of policies and open collections alone needs no backup."""
-    query = select(entries.c.number).where(entries.c.kind.not_in((CREATED, OPENED, COLLECTING))).limit(1)
+    query = select(entries.c.number).where(entries.c.kind.not_in((CREATED, OPENED, COLLECTING, ACCESS))).limit(1)
     with ledger.store.reading() as connection:
         return connection.execute(query).first() is not None
 

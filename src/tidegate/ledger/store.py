@@ -11,8 +11,8 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,14 +23,14 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tidegate.errors import LedgerError, LedgerNewer, LedgerUnavailable
 from tidegate.extras import require
-from tidegate.ledger import file, merkle, queries, shares, sources, totals
+from tidegate.ledger import access, file, merkle, queries, shares, sources, totals
 from tidegate.ledger.chain import adopt, write_genesis
 from tidegate.ledger.schema import REVISION
+from tidegate.ledger.statements import Read, driver_of, read_all
 
 WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)  # another process is writing
 BUSY_SECONDS = 60
 CHECKPOINT_SECONDS = 2  # writers wait while a checkpoint waits for readers
-LOCK = 0x74696465  # "tide": the advisory lock of the ledger in its database
 HIDDEN = "at that address"
 MIGRATIONS = Path(__file__).parent / "migrations"
 READABLE = "0004"  # the oldest schema that can be read without migrating it
@@ -55,6 +55,8 @@ class Store:
         self.close = weakref.finalize(self, _close, self.engine, writable_path, file.identity_of(writable_path))
         _forget_after_fork(self)
         with self.reading() if read_only else self.writing() as connection:
+            if not (read_only or self.sqlite):
+                driver_of(connection).lock_table()
             if read_only:
                 _refuse_other_schema(connection, self.shown)
             elif not self.sqlite and not schema_revision(connection):
@@ -73,14 +75,18 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Open a transaction that no other writer overlaps. It commits at the end, or not at all."""
-        with self._turn, self._translate_errors(), self.engine.connect() as connection:
-            if not self.sqlite:  # after the lock, each statement must see all earlier commits
-                connection = connection.execution_options(isolation_level="READ COMMITTED")
-            with connection.begin():
-                if not self.sqlite:
-                    connection.execute(text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'"))
-                    connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
-                yield connection
+        with self.deciding([]) as (connection, _):
+            yield connection
+
+    @contextmanager
+    def deciding(self, reads: Sequence[Read]) -> Iterator[tuple[Connection, list[list[Any]]]]:
+        """Open a transaction like `writing`, with the rows of some statements at its beginning."""
+        with self._turn, self._translate_errors(), self.engine.connect() as connection, connection.begin():
+            if self.sqlite:
+                rows = read_all(connection, reads)
+            else:
+                rows = driver_of(connection).begin_write(reads, seconds=BUSY_SECONDS)
+            yield connection, rows
         if self.after_commit is not None:
             self.after_commit()
         file.LOG.debug("The transaction is committed.", extra={"is_committed": True})
@@ -93,7 +99,7 @@ class Store:
                 connection = connection.execution_options(tidegate_read=True)
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
-            with connection.begin():
+            with connection.begin(), nullcontext() if self.sqlite else driver_of(connection).limited():
                 yield connection
 
     def forget_deleted(self) -> bool:
@@ -114,7 +120,7 @@ class Store:
         problem: LedgerError | None = None
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
             problem = _problem(error, self.shown)
         if problem:
             raise problem from None
@@ -131,7 +137,9 @@ def _close(engine: Engine, path: Path | None, identity: tuple[int, int] | None) 
 
 def _prepare_file(path: Path, url: URL, read_only: bool) -> bool:
     """Create the file of a ledger if there is none, refuse an incomplete one; return whether it was created."""
-    if path.exists() or read_only or "mode" in url.query:
+    with file.readable(path):
+        exists = path.exists()
+    if exists or read_only or "mode" in url.query:
         file.refuse_partial(path, read_only=read_only)
         if read_only:
             file.roll_back(path)
@@ -150,7 +158,7 @@ def write_new(path: Path) -> None:
             _migrate(connection, str(path))
             write_genesis(connection)
             connection.exec_driver_sql(f"PRAGMA user_version = {file.WHOLE}")
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, sqlite3.Error) as error:
         problem = _problem(error, str(path))
     else:
         return
@@ -167,7 +175,7 @@ def _upgrade(connection: Connection, shown: str) -> None:
 
 
 def complete(connection: Connection, *, since: str) -> None:
-    """Add what a ledger of schema `since` lacks: commitments to secrets, totals by user and unit, the list of answers."""
+    """Add what a ledger of schema `since` lacks: commitments to secrets and tokens, totals, the list of answers."""
     entries = queries.every(connection) if since < "0008" else []
     if since < "0008":
         totals.rebuild(connection, entries)
@@ -178,6 +186,8 @@ def complete(connection: Connection, *, since: str) -> None:
         merkle.rebuild(connection)
     if since < "0005":
         adopt(connection)
+    if since < "0017":
+        access.adopt_tokens(connection)
 
 
 def _parse_address(url: str, read_only: bool) -> URL:
@@ -216,7 +226,9 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
     try:
         if parsed.get_backend_name() == "sqlite":
             return _sqlite(create_engine(parsed, pool_size=8, **options), parsed, read_only, shown)
-        return create_engine(parsed, pool_size=16, pool_pre_ping=True, **options)
+        from tidegate.ledger.postgres import open_engine
+
+        return open_engine(parsed, pool_size=16, **options)
     except (SQLAlchemyError, ValueError):
         problem = "The URL of the ledger is not valid."
     raise LedgerUnavailable(problem, "Write a path such as people.ledger, or postgresql://host/database.")

@@ -6,7 +6,7 @@ from one entry, for `verify`, for migrations and for restores alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,16 +17,16 @@ from tidegate.accounting.budget import UNLIMITED
 from tidegate.errors import TidegateError
 from tidegate.ledger import schema
 from tidegate.ledger.entry import CHARGED, OPENED, WRITTEN_OFF, Entry
+from tidegate.ledger.statements import Statement, read_all, write
 from tidegate.policy.toml import policy_from_dict
 
 TABLE = schema.totals
 _NAMES = ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")
-_READ = f"SELECT {', '.join(_NAMES)} FROM tidegate_totals WHERE account = {{0}}"  # noqa: S608
-_PUT = (
+READ = Statement(f"SELECT {', '.join(_NAMES)} FROM tidegate_totals WHERE account = {{0}}")  # noqa: S608
+_PUT = Statement(
     f"INSERT INTO tidegate_totals (account, {', '.join(_NAMES)}) VALUES ({{0}}, {{0}}, {{0}}, {{0}}, {{0}}, {{0}}) "  # noqa: S608
     f"ON CONFLICT (account) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _NAMES)}"
 )
-_STATEMENTS = {name: (_READ.format(mark), _PUT.format(mark)) for name, mark in (("sqlite", "?"), ("postgresql", "%s"))}
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,18 @@ def written_off(amount: Amount, ceilings: Ceilings) -> Price:
 
 def read(connection: Connection, account: str) -> Totals:
     """Return the totals of an account, in the connection's view."""
-    row = connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][0], (account,)).first()
-    return Totals.from_row(row) if row is not None else Totals()
+    [rows] = read_all(connection, [(READ, (account,))])
+    return from_rows(rows)
+
+
+def from_rows(rows: Sequence[Any]) -> Totals:
+    """Return the totals that `READ` returned."""
+    return Totals.from_row(rows[0]) if rows else Totals()
 
 
 def put(connection: Connection, account: str, totals: Totals) -> None:
     """Write the totals of an account, in the transaction of the entry that changes them."""
-    connection.exec_driver_sql(_STATEMENTS[connection.dialect.name][1], (account, *totals.to_row()))
+    write(connection, _PUT, (account, *totals.to_row()))
 
 
 def replay(entries: Iterable[Entry]) -> dict[str, Totals]:

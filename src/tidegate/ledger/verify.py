@@ -13,8 +13,10 @@ from tidegate.accounting import ZERO, Amount, Ceilings, Price, budget_of
 from tidegate.errors import LedgerBroken, TidegateError
 from tidegate.ledger import merkle, shares
 from tidegate.ledger import totals as account_totals
+from tidegate.ledger.access import is_readable
 from tidegate.ledger.chain import SERVICE, commitment
 from tidegate.ledger.entry import (
+    ACCESS,
     ADOPTED,
     ANSWERED,
     ARRIVED,
@@ -490,6 +492,10 @@ class _Replay:
     def _move(self, entry: Entry, state: _State) -> list[str]:
         return _wrong(("it belongs to an account or charges", _nothing(entry)))
 
+    def _access(self, entry: Entry, state: _State) -> list[str]:
+        readable = is_readable(entry.content())
+        return _wrong(("it belongs to an account or charges", _nothing(entry)), ("its action is unknown", readable))
+
     def _expiry(self, entry: Entry, state: _State) -> list[str]:
         wrong = self.releases_of(entry.account).expire(entry.content())
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
@@ -606,4 +612,5 @@ KINDS = {
     EXPIRED: _Replay._expiry,
     MOVED: _Replay._move,
     ARRIVED: _Replay._move,
+    ACCESS: _Replay._access,
 }

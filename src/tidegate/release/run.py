@@ -1,17 +1,19 @@
 """The procedure of a release desk. Nothing is handed out before it is committed with its ledger entry.
 
+gather    requests that arrive while the last ones are written are decided together, in order of arrival
 check     was the record requested before, does it exist, which cells is it in under each promise
 catch up  in a transaction that excludes other decisions, load what other processes committed
 decide    every promise must hold: release the record, with those that it frees, or let it wait
-commit    counts, queue, records and the entry together
+commit    counts, queue, records and one entry for each request together
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from tidegate.arrays import Ints
 from tidegate.errors import NotWaiting, Unsupported, did_you_mean
 from tidegate.ledger import Ledger
+from tidegate.ledger.group_commit import GroupCommit
 from tidegate.ledger.release_book import RELEASED, WAITING, ReleaseBook, StoredRequest, Turn, View, key_hash
 from tidegate.policy import Policy
 from tidegate.release.gate import Cells, Controller, Gate
@@ -29,13 +32,15 @@ from tidegate.release.request import Progress, RecordRequest, is_storable
 from tidegate.release.result import NOBODY, OUTSIDE, SEVERAL, Deferred, Outcome, Outcomes, Records, Refused, Released
 from tidegate.tables import Table
 
+GROUP = 32  # requests under one commit, of up to 1,000 keys each
+
 
 @dataclass
 class DeskState:
     """One process's view of the requests of a data set, through the desk of one promise.
 
     `seen` is the last ledger entry that the controller includes; None if it must load everything. `lock` lets threads
-    that share a desk, and so its controller, take turns.
+    that share a desk, and so its controller, take turns; `groups` lets their requests share a commit.
     """
 
     promise: str
@@ -48,6 +53,9 @@ class DeskState:
     controller: Controller
     seen: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.groups = GroupCommit[RecordRequest, dict[str, Outcome]](partial(_decide_group, self), most=GROUP)
 
     @property
     def index(self) -> int:
@@ -85,24 +93,25 @@ def request_records(desk: DeskState, request: RecordRequest, progress: Progress 
     """Decide a request batch by batch and return the outcome of each key, in order."""
     outcomes = Outcomes()
     for batch in request.batches():
-        outcomes.update(_request_batch(desk, batch))
+        outcomes.update(desk.groups.submit(batch))
         if progress:
             progress(len(outcomes), len(request))
     return outcomes
 
 
-def _request_batch(desk: DeskState, request: RecordRequest) -> dict[str, Outcome]:
-    """Check, catch up, decide, commit."""
-    hashes = request.hashes
+def _decide_group(desk: DeskState, group: Sequence[RecordRequest]) -> list[dict[str, Outcome]]:
+    """Check, catch up, decide, commit: the outcome of each key of each request."""
+    hashes = {key: hashed for request in group for key, hashed in request.hashes.items()}
     with desk.book.look() as view:
         known = view.find(list(hashes.values()))
-    new = {key: hashed for key, hashed in hashes.items() if hashed not in known}
-    outcomes = {key: _outcome(desk, known[hashes[key]]) for key in hashes if key not in new}
-    requests, refusals = _look_up(desk, new)
+    outcomes = {key: _outcome(desk, known[hashed]) for key, hashed in hashes.items() if hashed in known}
+    requests, refusals = _look_up(desk, {key: hashed for key, hashed in hashes.items() if hashed not in known})
     outcomes |= refusals
-    if requests:
-        outcomes |= _decide(desk, requests, request.user)
-    return {key: outcomes[key] for key in hashes}
+    decided = _decide(desk, group, requests) if requests else [{} for _ in group]
+    return [
+        {key: own[key] if key in own else outcomes[key] for key in request.hashes}
+        for request, own in zip(group, decided, strict=True)
+    ]
 
 
 def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, StoredRequest], dict[str, Outcome]]:
@@ -123,26 +132,31 @@ def _look_up(desk: DeskState, hashes: Mapping[str, str]) -> tuple[dict[str, Stor
     return requests, refusals
 
 
-def _decide(desk: DeskState, requests: Mapping[str, StoredRequest], user: str) -> dict[str, Outcome]:
-    """Decide new requests in one transaction and commit the result."""
+def _decide(
+    desk: DeskState, group: Sequence[RecordRequest], requests: Mapping[str, StoredRequest]
+) -> list[dict[str, Outcome]]:
+    """Decide the new records of a group in one transaction, in order; return the outcomes of these records."""
+    outcomes = []
     with desk.lock:
         with desk.book.turn() as turn:
             catch_up(desk, turn)
             known = turn.find([request.key for request in requests.values()])  # others may have requested meanwhile
-            first = turn.last()[0] + 1
-            new = [request for request in requests.values() if request.key not in known]
-            new = [replace(request, number=first + index) for index, request in enumerate(new)]
+            last, seen = turn.last()
             desk.seen = None  # the controller is valid again after the commit
-            decided, seen = _commit(desk, turn, new, user)
+            for request in group:
+                own = {key: requests[key] for key in request.hashes if key in requests}
+                new = [stored for stored in own.values() if stored.key not in known]
+                new = [replace(stored, number=last + index) for index, stored in enumerate(new, start=1)]
+                if new:
+                    changed, seen = _commit(desk, turn, new, request.user)
+                    known, last = {**known, **changed}, last + len(new)
+                outcomes.append({key: _outcome(desk, known[stored.key]) for key, stored in own.items()})
         desk.seen = seen
-    decided = {**known, **decided}
-    return {key: _outcome(desk, decided[request.key]) for key, request in requests.items()}
+    return outcomes
 
 
 def _commit(desk: DeskState, turn: Turn, new: list[StoredRequest], user: str) -> tuple[dict[str, StoredRequest], int]:
-    """Write new requests, and the waiting ones that they free; return the former by key hash, and the entry's number."""
-    if not new:
-        return {}, turn.last()[1]
+    """Write new requests, and the waiting ones that they free; return all of them by key hash, and the entry's number."""
     before = desk.controller.released
     cells = np.array([parse_cells(request.cells) for request in new], np.int64)
     numbers = np.array([request.number for request in new], np.int64)
@@ -152,7 +166,7 @@ def _commit(desk: DeskState, turn: Turn, new: list[StoredRequest], user: str) ->
     waiting = turn.numbered(positions) if positions else {}
     freed = [_mark_released(waiting[number], position) for number, position in positions.items()]
     entry = turn.decide(decided, freed, user=user)
-    return {request.key: request for request in decided}, entry.number
+    return {request.key: request for request in (*decided, *freed)}, entry.number
 
 
 def catch_up(desk: DeskState, view: View) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio.to_thread
@@ -14,16 +15,18 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from tidegate import __version__
-from tidegate.errors import TidegateError
+from tidegate.errors import LedgerError, TidegateError
 from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
+from tidegate.service.access.activity import Activity
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
+from tidegate.service.access.oidc import Oidc
 from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
 from tidegate.service.access.sessions import cookie_name
-from tidegate.service.background import Schedule
+from tidegate.service.background import BackgroundTask, Schedule
 from tidegate.service.datasets import ServedDatasets
-from tidegate.service.errors import http_error, tidegate_error, validation_error
+from tidegate.service.errors import http_error, source_location, tidegate_error, validation_error
 from tidegate.service.jobs import Runner
 from tidegate.service.logs import log_event, to_stream
 from tidegate.service.metrics import Metrics
@@ -39,6 +42,7 @@ from tidegate.service.pages import policies as policies_page
 from tidegate.service.pages import polls as polls_page
 from tidegate.service.pages import releases as releases_page
 from tidegate.service.pages import risk as risk_page
+from tidegate.service.pages import sign_in as sign_in_page
 from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
@@ -87,6 +91,7 @@ PARTS = (
     home,
 )
 PAGES = (
+    sign_in_page,
     overview,
     syntheses_page,
     risk_page,
@@ -101,6 +106,7 @@ PAGES = (
     policies_page,
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
+ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
 ABOUT = """Give data out without giving people away.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
@@ -151,6 +157,8 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
+    app.state.oidc = Oidc(settings, app.state.guard.callers) if settings.oidc_issuer else None
+    app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
     app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
@@ -179,17 +187,32 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     if runner:
         runner.start()
     schedule.start()
+    activity = app.state.guard.callers.activity
+    pause = min(ACTIVITY_PAUSE, 15 * settings.idle_minutes)  # a quarter of the idle time at most
+    writer = BackgroundTask("activity", activity.write, pause=pause, failure="activity-failed")
+    writer.start()
     log_event("started", datasets=len(app.state.datasets))
     yield
     await anyio.to_thread.run_sync(schedule.stop)
     if runner:
         await anyio.to_thread.run_sync(runner.stop)
+    await anyio.to_thread.run_sync(writer.stop)
+    await anyio.to_thread.run_sync(partial(_write_last, activity))
     app.state.datasets.close()
     log_event("stopped")
 
 
+def _write_last(activity: Activity) -> None:
+    """Write what callers did since the last time. A ledger that does not respond must not prevent the shutdown."""
+    try:
+        activity.write(closing=True)
+    except LedgerError as error:
+        log_event("activity-failed", place=source_location(error))
+
+
 def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
-    callers = Callers(Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst))
+    tokens, wrong = Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst)
+    callers = Callers(tokens, wrong, idle=settings.idle_minutes)
     return Guard(
         callers,
         by_caller=Buckets(settings.caller_rate, settings.caller_burst),

@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException
 from tidegate.errors import (
     BudgetExceeded,
     Infeasible,
+    KeyInUse,
     KeyReused,
     LedgerError,
     MissingExtra,
@@ -39,6 +40,7 @@ from tidegate.errors import (
     TooLarge,
     TooManyCells,
     TooOften,
+    Unreachable,
     Unsupported,
 )
 from tidegate.service.pages.layout import is_page, refusal
@@ -51,6 +53,7 @@ STATUS: dict[type[TidegateError], int] = {
     NotThere: 404,
     BudgetExceeded: 409,
     KeyReused: 409,
+    KeyInUse: 409,
     NotWaiting: 409,
     PolicyLoosened: 409,
     StalePolicy: 409,
@@ -63,6 +66,7 @@ STATUS: dict[type[TidegateError], int] = {
     PolicyError: 422,
     TooOften: 429,
     MissingExtra: 501,
+    Unreachable: 502,
     TableError: 503,
     LedgerError: 503,
     TidegateError: 500,
@@ -118,7 +122,7 @@ def respond(error: TidegateError, state: State, *, owner: bool = False, status: 
     status, headers = status or status_of(error), {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status == 429:
+    if status == 429 or isinstance(error, KeyInUse):
         headers["Retry-After"] = str(error.facts.get("seconds", 1))
     return _problem(content_of(error, owner=owner), status, state, headers)
 

@@ -1,6 +1,6 @@
 """One JSON log line per request: its kind and outcome, never its content.
 
-A line contains the path template (not the path), the status, the duration, the role, and the request's id.
+A line contains the path template (not the path), the status, the duration, the role, the id of the token, and the request's id.
 """
 
 from __future__ import annotations

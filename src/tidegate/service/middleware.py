@@ -131,9 +131,18 @@ class RequestMiddleware:
         seconds = time.perf_counter() - outgoing.began
         refused = str(state.get("refused", ""))
         self._metrics.request(method, route, outgoing.status, seconds, refused)
-        role = getattr(state.get("caller"), "role", "unknown")
+        caller = state.get("caller")
+        role, token = getattr(caller, "role", "unknown"), getattr(caller, "token", "")
         facts: dict[str, Any] = {"method": method, "route": route, "status": outgoing.status}
-        log_event("request", **facts, ms=round(1000 * seconds, 1), role=role, request=outgoing.name, refused=refused)
+        log_event(
+            "request",
+            **facts,
+            ms=round(1000 * seconds, 1),
+            role=role,
+            token=token,
+            request=outgoing.name,
+            refused=refused,
+        )
 
     def _is_received_report(self, scope: Scope, status: int) -> bool:
         """Return whether a request delivered reports or used a code. It is neither logged nor counted: both would reveal its time."""

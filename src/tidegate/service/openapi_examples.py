@@ -61,6 +61,10 @@ _TOKEN = {
     "made": _AT,
     "expires": _AT,
     "revoked": None,
+    "maker": "olga",
+    "used": "2026-11-17",
+    "method": "token",
+    "identity": None,
 }
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
@@ -232,11 +236,27 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
     ("GET", "/ready"): {"status": "ready", "datasets": 1},
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
-    ("GET", "/tokens"): {"tokens": [_TOKEN]},
+    ("GET", "/tokens"): {"tokens": [_TOKEN], "next": None},
     ("POST", "/tokens"): {
         "token": "tg_0123456789abcdef_...",
         **_TOKEN,
-        "code": {"Python": 'service.post("/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+        "code": {"Python": 'service.post("/v1/tokens", ...)', "Command line": "tidegate token make people.toml ..."},
+    },
+    ("GET", "/sessions"): {
+        "sessions": [
+            {
+                "id": "0123456789abcdef",
+                "name": "ana",
+                "role": "analyst",
+                "token": "0123456789abcdef",
+                "method": "token",
+                "started": _AT,
+                "seen": _AT,
+                "expires": _AT,
+                "own": False,
+            }
+        ],
+        "next": None,
     },
     ("GET", "/data"): {"datasets": [_DATASET]},
     ("POST", "/data/{name}/previews"): {
@@ -307,6 +327,7 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                     "error_95": 31.0,
                     "from": [2],
                     "cost": "0",
+                    "rows": [{"value": 10000, "low": 9938, "high": 10000, "noisy": 10007}],
                     "says": "the number of rows: 10,000, within 31, 95%, from entry 2     cost 0",
                 },
             }
@@ -326,7 +347,7 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "question": {"verb": "answer", "asks": [{"ask": "count"}]},
                 "event": _EVENT,
                 "again": {"questions": [{"ask": "count"}], "epsilon": "0.1"},
-                "link": f"{API}/data/people/answers/{_HASH}",
+                "link": f"{API}/data/people/stored-answers/{_HASH}",
             }
         ],
         "next": None,
@@ -485,7 +506,7 @@ _EXAMPLES["POST", "/data/{name}/quotes"] = {
     "expires": _AT,
     "price": "0.1",
     "answered_before": None,
-    "link": f"{API}/data/people/answers/{_HASH}",
+    "link": f"{API}/data/people/stored-answers/{_HASH}",
 }
 _ITEM = {
     "id": "0198f3c2a1b45d6e7f80",

@@ -22,6 +22,17 @@ class Settings:
     secure: bool = False  # send cookies over https only; off on loopback
     public_url: str = ""  # the URL that browsers use, if there is a proxy in front of the service
     sign_in_hours: float = 12.0
+    idle_minutes: float = 30.0  # without a request, after which a session of the console ends
+    sign_in_rate: float = 0.1  # sign-ins per second of one user: each is an entry of the ledger
+    sign_in_burst: float = 100.0
+
+    oidc_issuer: str = ""  # of the OpenID Connect provider; empty: sign-in with tokens and links only
+    oidc_client: str = ""
+    oidc_name: str = ""  # of the provider, on the sign-in page
+    oidc_scope: str = "openid profile"
+    oidc_claim: str = "groups"
+    oidc_groups: tuple[str, ...] = ()  # "stewards=owner", "research=analyst:people,survey@0.5"
+    oidc_minutes: float = 15.0  # between two questions to the provider whether a user's groups still match
 
     largest_body: int = 64 * 1024
     largest_batch: int = 16 * 1024 * 1024  # bytes of randomized reports
@@ -56,7 +67,9 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         content: dict[str, Any] = json.loads(text)
-        lists: dict[str, Any] = {name: tuple(content.get(name, ())) for name in ("policies", "databases")}
+        lists: dict[str, Any] = {
+            name: tuple(content.get(name, ())) for name in ("policies", "databases", "oidc_groups")
+        }
         return cls(**{**content, **lists})
 
 

@@ -352,12 +352,12 @@ class RemoteSession:
     def syntheses(self) -> list[SynthesisJob]:
         """Return every synthesis that was requested, in order."""
         jobs: list[SynthesisJob] = []
-        while True:
-            after = jobs[-1].id if jobs else None
-            page = self._client.get(self._at("syntheses"), limit=PAGE, after=after)["syntheses"]
-            jobs += [self._job(job) for job in page]
-            if len(page) < PAGE:
-                return jobs
+        cursor: str | None = ""
+        while cursor is not None:
+            page = self._client.get(self._at("syntheses"), limit=PAGE, cursor=cursor)
+            jobs += [self._job(job) for job in page["syntheses"]]
+            cursor = page["next"]
+        return jobs
 
     def synthesis(self, job: str) -> SynthesisJob:
         """Return an earlier synthesis by its id: `remote.synthesis(job).tables()` returns its tables at no cost."""

@@ -11,23 +11,30 @@ import hmac
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from tidegate.accounting import Amount
 from tidegate.errors import NotAllowed, NotSignedIn
-from tidegate.ledger.tokens import StoredToken, Tokens
+from tidegate.ledger.sessions import Sessions, StoredSession
+from tidegate.ledger.tokens import StoredToken, Tokens, passed
+from tidegate.service.access.activity import Activity
 from tidegate.service.access.permissions import PUBLIC, RESPONDENT
 from tidegate.service.access.rate_limits import Buckets
 from tidegate.service.access.sessions import hash_cookie
 from tidegate.service.access.tokens import may_be_valid, record_hash, verify_token
 
 REMEMBERED, FRESH, MOST = 300.0, 1.0, 10_000  # seconds, seconds, callers
+Renew = Callable[[StoredSession, StoredToken, str], StoredToken | None]
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller of a request. `name` is the `who` of ledger entries; `dataset` is empty if the token is for all data sets."""
+    """The caller of a request. `name` is the `who` of ledger entries.
+
+    `dataset` is empty if the token is for all data sets, and can be several names with commas for an analyst.
+    """
 
     role: str = PUBLIC
     name: str = ""
@@ -37,9 +44,13 @@ class Caller:
     record: str = ""
     cookie: str = ""
 
+    def can_use(self, dataset: str) -> bool:
+        """Return whether the token is for a data set, among others."""
+        return not self.dataset or dataset in self.dataset.split(",")
+
     def refuse_other(self, dataset: str) -> None:
         """Raise NotAllowed if the token is for another data set, whether that one exists or not."""
-        if self.dataset and self.dataset != dataset:
+        if not self.can_use(dataset):
             raise NotAllowed("This token is for another data set.")
 
     def refuse_part(self) -> None:
@@ -59,8 +70,12 @@ class Caller:
 class Callers:
     """Finds callers by token or cookie."""
 
-    def __init__(self, tokens: Tokens, wrong: Buckets) -> None:
+    def __init__(self, tokens: Tokens, wrong: Buckets, *, idle: float = 30.0, renew: Renew | None = None) -> None:
+        """`idle` is the number of minutes without a request after which a session ends; `renew` asks the provider again."""
         self.tokens, self._wrong = tokens, wrong
+        self.sessions = Sessions(tokens.store)
+        self.activity = Activity(tokens, self.sessions)
+        self.idle, self.renew = timedelta(minutes=idle), renew
         self._key = secrets.token_bytes(32)
         # by hash: the token, the time of verification, the time of the last lookup
         self._known: dict[bytes, tuple[StoredToken, float, float]] = {}
@@ -71,12 +86,12 @@ class Callers:
         remembered, now = self._known.get(self._name(credential, cookie)), time.monotonic()
         if remembered is None or now - remembered[1] > REMEMBERED or now - remembered[2] > FRESH:
             return None
-        return _caller(remembered[0], credential if cookie else "")
+        return caller_of(remembered[0], credential if cookie else "")
 
     def recheck(self, credential: str) -> Caller | None:
         """Return the caller of a token that was verified before and is still valid; one lookup."""
         stored = self._look_up(credential, cookie=False)
-        return _caller(stored) if stored else None
+        return caller_of(stored) if stored else None
 
     def verify(self, credential: str, *, address: str) -> Caller:
         """Return the caller of a token, or raise NotSignedIn; the cost does not depend on what is wrong.
@@ -92,20 +107,33 @@ class Callers:
             self._wrong.take(address)
             raise _invalid_token()
         self._remember(credential, stored, cookie=False)
-        return _caller(stored)
+        return caller_of(stored)
 
     def is_slowed(self, address: str) -> bool:
         """Return whether an address has sent too many invalid tokens recently."""
         return not self._wrong.has(address)
 
     def by_cookie(self, credential: str) -> Caller:
-        """Return the caller of a sign-in cookie."""
-        token = self.tokens.signed_in(hash_cookie(credential))
-        stored = self.tokens.find(token) if token else None
-        if stored is None or stored.over(datetime.now(UTC)):
+        """Return the caller of a session's cookie."""
+        session, now = self.sessions.find(hash_cookie(credential)), datetime.now(UTC)
+        stored = self.tokens.find(session.token) if session else None
+        if session is None or stored is None or stored.over(now) or self.is_idle(session, now):
             raise _invalid_token()
+        if passed(session.renew, now):
+            stored = self.renew(session, stored, credential) if self.renew else None
+            if stored is None:
+                raise _invalid_token()
         self._remember(credential, stored, cookie=True)
-        return _caller(stored, credential)
+        return caller_of(stored, credential)
+
+    def last_seen(self, session: StoredSession) -> datetime:
+        """Return the time of a session's last request, as far as this process knows."""
+        stored = datetime.fromisoformat(session.seen)
+        return max(stored, self.activity.last_seen(session.id) or stored)
+
+    def is_idle(self, session: StoredSession, now: datetime) -> bool:
+        """Return whether a session has ended because there was no request for too long."""
+        return now - self.last_seen(session) > self.idle
 
     def forget(self) -> None:
         """Forget all callers, because a user signed out or a token was revoked."""
@@ -138,7 +166,8 @@ class Callers:
         return hmac.new(self._key, (b"cookie " if cookie else b"token ") + text, hashlib.sha256).digest()
 
 
-def _caller(stored: StoredToken, cookie: str = "") -> Caller:
+def caller_of(stored: StoredToken, cookie: str = "") -> Caller:
+    """Return the caller that a stored token stands for."""
     share = Amount.parse(stored.share) if stored.share else None
     return Caller(stored.role, stored.name, stored.dataset, stored.id, share, stored.record, cookie)
 

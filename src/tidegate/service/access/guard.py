@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 import anyio.to_thread
 from fastapi import Request, Response
+from fastapi.datastructures import DefaultPlaceholder
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
-from tidegate.errors import NotAllowed, NotSignedIn, NotThere
+from tidegate.errors import NotAllowed, NotSignedIn, NotThere, TooOften
+from tidegate.service.access import once
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets
-from tidegate.service.access.sessions import cookie_of
+from tidegate.service.access.sessions import cookie_of, hash_cookie
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
+from tidegate.service.etags import CONDITION, UNCHANGED, tagged
 from tidegate.service.forms import form_fields
+from tidegate.service.models.base import Declared
 from tidegate.service.openapi_examples import EXAMPLES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
+UNATTENDED = "x-unattended"  # the header of requests that a page repeats by itself: they do not prolong a session
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 
@@ -47,13 +52,19 @@ class Guard:
         if caller.role not in rule.roles:
             if caller.role == PUBLIC:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
+            self._count_refusal(request, caller)
             raise NotAllowed(f"The role {caller.role} does not permit this request.")
         name = request.path_params.get("name")
         if name is not None:
             self._refuse_data_set(request, caller, name)
         return caller
 
+    def _count_refusal(self, request: Request, caller: Caller) -> None:
+        self.callers.activity.refuse("permission", address=address_of(request), name=caller.name)
+
     def _refuse_data_set(self, request: Request, caller: Caller, name: str) -> None:
+        if not caller.can_use(name):
+            self._count_refusal(request, caller)
         caller.refuse_other(name)
         if name not in request.app.state.datasets:
             raise NotThere("This service has no data set of that name.")
@@ -64,10 +75,17 @@ class Guard:
             self.callers.recheck, token
         )
         if known is not None:
+            self.callers.activity.use(known.token)
             return known
         verify = partial(self.callers.verify, token, address=address)
         limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
-        return await anyio.to_thread.run_sync(verify, limiter=limiter)
+        try:
+            caller = await anyio.to_thread.run_sync(verify, limiter=limiter)
+        except (NotSignedIn, TooOften):
+            self.callers.activity.refuse("token", address=address)
+            raise
+        self.callers.activity.use(caller.token)
+        return caller
 
     async def _caller(self, request: Request, rule: Rule) -> Caller:
         bearer = _bearer(request)
@@ -87,6 +105,8 @@ class Guard:
             if PUBLIC in rule.roles:  # a public route needs no cookie
                 return Caller()
             raise
+        if UNATTENDED not in request.headers:
+            self.callers.activity.see(hash_cookie(cookie))
         return caller
 
 
@@ -100,10 +120,18 @@ class GuardedRoute(APIRoute):
         options["responses"] = {
             **_errors(self.rule),
             **_example(self.rule, options),
+            **(UNCHANGED if self.rule.is_read else {}),
             **(options.get("responses") or {}),
         }
-        options["openapi_extra"] = {**_security(self.rule), **(options.get("openapi_extra") or {})}
+        options["openapi_extra"] = {
+            **_security(self.rule),
+            **({"parameters": [CONDITION]} if self.rule.is_read else {}),
+            **({"parameters": [once.PARAMETER]} if self.rule.once else {}),
+            **(options.get("openapi_extra") or {}),
+        }
         options["operation_id"] = endpoint.__name__
+        if not isinstance(options.get("response_model"), DefaultPlaceholder | None):
+            options["response_model"] = Annotated[Any, Declared(options["response_model"])]
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Handler:
@@ -111,7 +139,11 @@ class GuardedRoute(APIRoute):
 
         async def handle(request: Request) -> Response:
             request.state.caller = await request.app.state.guard.check(request, self.rule)
-            return await inside(request)
+            key = request.headers.get(once.HEADER, "") if self.rule.once else ""
+            if key:
+                return await once.run_once(request, key, request.state.caller.token, inside)
+            response = await inside(request)
+            return tagged(request, response) if self.rule.is_read else response
 
         return handle
 

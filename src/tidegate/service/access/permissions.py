@@ -26,6 +26,12 @@ class Rule:
     roles: frozenset[str]
     tag: str
     says: str
+    once: bool = False  # it changes something, and an idempotency key makes it run once
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it returns something of the API and changes nothing."""
+        return self.method == "GET" and self.tag not in UNVERSIONED
 
     @property
     def key(self) -> tuple[str, str]:
@@ -36,7 +42,7 @@ _DRAFT, _POLICY = "/drafts/{draft}", "/data/{name}/policy"
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
 _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
-_ANSWER = "/data/{name}/answers/{answer}"
+_ANSWER = "/data/{name}/stored-answers/{answer}"
 _QUESTIONS, _QUESTION = "/data/{name}/questions", "/data/{name}/questions/{item}"
 _DASHBOARDS, _DASHBOARD = "/data/{name}/dashboards", "/data/{name}/dashboards/{item}"
 _JOBS = "/data/{name}/syntheses"
@@ -45,12 +51,17 @@ _RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
     Rule("GET", "/ready", EVERYBODY, "health", "Check that the ledger responds as well"),
     Rule("GET", "/metrics", OWNERS, "health", "Get counts and times of requests for Prometheus"),
-    Rule("POST", "/sign-in", EVERYBODY, "access", "Sign in with a token and set the console's cookie"),
+    Rule(
+        "POST", "/sign-in", EVERYBODY, "access", "Sign in with a token or a one-time link and set the console's cookie"
+    ),
     Rule("POST", "/sign-out", SIGNED_IN, "access", "Sign out"),
     Rule("GET", "/me", SIGNED_IN, "access", "Get your name, role, and budget share"),
     Rule("GET", "/tokens", OWNERS, "access", "List all tokens without their secrets"),
-    Rule("POST", "/tokens", OWNERS, "access", "Create a token, which is shown only once"),
+    Rule("POST", "/tokens", OWNERS, "access", "Create a token, which is shown only once", once=True),
     Rule("DELETE", "/tokens/{token}", OWNERS, "access", "Revoke a token"),
+    Rule("POST", "/links", OWNERS, "access", "Create a sign-in link that works once, within 15 minutes"),
+    Rule("GET", "/sessions", OWNERS, "access", "List the sessions of the console"),
+    Rule("DELETE", "/sessions/{session}", OWNERS, "access", "End a session"),
     Rule("GET", "/data", ANALYSTS, "data sets", "List the data sets that you can use"),
     Rule("GET", "/data/{name}", ANALYSTS, "data sets", "Get the promises, the spent budget, and the remaining budget"),
     Rule("POST", "/data/{name}/previews", ANALYSTS, "answer", "Preview the cost and the expected error of a query"),
@@ -73,6 +84,13 @@ _RULES = (
     Rule("GET", _DASHBOARD, ANALYSTS, "library", "Get a dashboard with stored answers alone, which is always free"),
     Rule("PATCH", _DASHBOARD, ANALYSTS, "library", "Rename, share, or rearrange a dashboard of your own"),
     Rule("DELETE", _DASHBOARD, ANALYSTS, "library", "Delete a dashboard of your own; an owner, any shared one"),
+    Rule(
+        "GET",
+        "/data/{name}/answers/{number}",
+        ANALYSTS,
+        "answer",
+        "Get a stored answer by its ledger entry, at no cost",
+    ),
     Rule("POST", "/data/{name}/derivations", ANALYSTS, "answer", "Derive results from earlier answers at no cost"),
     Rule("GET", "/data/{name}/history", ANALYSTS, "answer", "List your own queries, or all queries for an owner"),
     Rule("GET", "/data/{name}/notebook", ANALYSTS, "answer", "Download queries and answers as a notebook"),
@@ -83,11 +101,14 @@ _RULES = (
         OWNERS,
         "release",
         "Choose the records that hiding promises release; this is final",
+        once=True,
     ),
     Rule("GET", _DESK, OWNERS, "release", "Get exposure, critical values, counts, and queue of a release desk"),
-    Rule("POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own"),
+    Rule(
+        "POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own", once=True
+    ),
     Rule("POST", f"{_DESK}/status", RECORD, "release", "Get the status of a request"),
-    Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Withdraw a waiting request"),
+    Rule("POST", f"{_DESK}/withdrawals", RECORD, "release", "Withdraw a waiting request", once=True),
     Rule("GET", f"{_DESK}/released", ANALYSTS, "release", "List the released records after a cursor"),
     Rule("POST", f"{_DESK}/audits", OWNERS, "release", "Simulate what observers could infer from released records"),
     Rule(
@@ -98,14 +119,28 @@ _RULES = (
         "List the desks where you can request your own record, and the columns they release",
     ),
     Rule("GET", _SURVEYS, ANALYSTS, "collect", "List all collections, and the attributes available for questions"),
-    Rule("POST", _SURVEYS, OWNERS, "collect", "Create a collection: add a section to the policy file and open it"),
+    Rule(
+        "POST",
+        _SURVEYS,
+        OWNERS,
+        "collect",
+        "Create a collection: add a section to the policy file and open it",
+        once=True,
+    ),
     Rule(
         "POST", f"{_SURVEYS}/drafts", OWNERS, "collect", "Preview the section of a new collection without creating it"
     ),
     Rule("GET", _SURVEY, EVERYBODY, "collect", "Get the public description, which is all that a client needs"),
     Rule("POST", f"{_SURVEY}/reports", EVERYBODY, "collect", "Send randomized reports"),
     Rule("POST", f"{_SURVEY}/tokens", EVERYBODY, "collect", "Exchange an invitation code for a blind signature"),
-    Rule("POST", f"{_SURVEY}/invitations", OWNERS, "collect", "Create invitation codes, which are shown only once"),
+    Rule(
+        "POST",
+        f"{_SURVEY}/invitations",
+        OWNERS,
+        "collect",
+        "Create invitation codes, which are shown only once",
+        once=True,
+    ),
     Rule(
         "GET",
         f"{_SURVEY}/state",
@@ -113,7 +148,14 @@ _RULES = (
         "collect",
         "Get the number of counted reports and the privacy loss per person",
     ),
-    Rule("POST", f"{_SURVEY}/closing", OWNERS, "collect", "Close this version permanently: accept no more reports"),
+    Rule(
+        "POST",
+        f"{_SURVEY}/closing",
+        OWNERS,
+        "collect",
+        "Close this version permanently: accept no more reports",
+        once=True,
+    ),
     Rule(
         "GET",
         f"{_SURVEY}/distributions/{{question}}",
@@ -125,7 +167,7 @@ _RULES = (
     Rule("GET", f"{_SURVEY}/shares", ANALYSTS, "collect", "Estimate the share of each option of a set"),
     Rule("GET", f"{_SURVEY}/results", ANALYSTS, "collect", "Get the results of all questions, as JSON or CSV"),
     Rule("GET", _POLLS, ANALYSTS, "collect", "List all polls with their state"),
-    Rule("POST", _POLLS, OWNERS, "collect", "Create a poll: add a section to the policy file and open it"),
+    Rule("POST", _POLLS, OWNERS, "collect", "Create a poll: add a section to the policy file and open it", once=True),
     Rule(
         "POST",
         f"{_POLLS}/drafts",
@@ -140,6 +182,7 @@ _RULES = (
         OWNERS,
         "collect",
         "Create invitation codes with links and QR codes for print, which are shown only once",
+        once=True,
     ),
     Rule("GET", f"{_POLL}/chart", ANALYSTS, "collect", "Download the results of a poll as an SVG or PNG chart"),
     Rule("GET", f"{_SURVEY}/tree", ANALYSTS, "collect", "Grow a decision tree"),
@@ -178,6 +221,7 @@ _RULES = (
     ),
     Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),
+    Rule("GET", "/ledger/entries/{number}", OWNERS, "ledger", "Get an entry with its description"),
     Rule("GET", "/ledger/verification", OWNERS, "ledger", "Verify hashes, chain, prices, and totals of all entries"),
     Rule(
         "GET",
@@ -200,18 +244,22 @@ _RULES = (
     Rule("POST", f"{_POLICY}/check", OWNERS, "policies", "Compare the data with the policy, for the data holder only"),
     Rule("GET", "/home", OWNERS, "home", "Get spending by person, waiting requests, reports, jobs, and warnings"),
     Rule("GET", "/drafts", OWNERS, "drafts", "List the drafts of new data sets"),
-    Rule("POST", "/drafts", OWNERS, "drafts", "Start a draft of a new data set"),
+    Rule("POST", "/drafts", OWNERS, "drafts", "Start a draft of a new data set", once=True),
     Rule("GET", _DRAFT, OWNERS, "drafts", "Get a draft: its steps, problems, and policy"),
     Rule("DELETE", _DRAFT, OWNERS, "drafts", "Delete a draft and the file that was uploaded for it"),
     Rule("PUT", f"{_DRAFT}/file", OWNERS, "drafts", "Upload the table of a draft as CSV or Parquet"),
-    Rule("POST", f"{_DRAFT}/steps/{{step}}", OWNERS, "drafts", "Fill in a step of a draft, or preview it"),
+    Rule("POST", f"{_DRAFT}/steps/{{step}}", OWNERS, "drafts", "Fill in a step of a draft, or preview it", once=True),
     Rule("GET", f"{_DRAFT}/policy", OWNERS, "drafts", "Download the policy of a draft as TOML"),
     Rule("POST", f"{_DRAFT}/check", OWNERS, "drafts", "Compare the table with the columns, for the data holder only"),
     Rule("GET", f"{_DRAFT}/simulation", OWNERS, "drafts", "Get the accuracy of typical queries under the policy"),
-    Rule("POST", f"{_DRAFT}/publication", OWNERS, "drafts", "Serve the data set and create an analyst's token"),
+    Rule(
+        "POST", f"{_DRAFT}/publication", OWNERS, "drafts", "Serve the data set and create an analyst's token", once=True
+    ),
     Rule("GET", "/", EVERYBODY, "pages", "Redirect to the console"),
     Rule("GET", "/console/sign-in", EVERYBODY, "pages", "Sign in"),
     Rule("POST", "/console/sign-in", EVERYBODY, "pages", "Sign in with the page's form, without scripts"),
+    Rule("GET", "/console/sign-in/oidc", EVERYBODY, "pages", "Sign in at the provider: redirect to it"),
+    Rule("GET", "/console/sign-in/oidc/callback", EVERYBODY, "pages", "Come back from the provider"),
     Rule("GET", "/console", ANALYSTS, "pages", "Overview: promises and remaining budget"),
     Rule("GET", "/console/data/{name}/syntheses", ANALYSTS, "pages", "Synthesize: budget, progress, tables"),
     Rule(
@@ -237,7 +285,7 @@ _RULES = (
     Rule("POST", "/console/data/{name}/library", ANALYSTS, "pages", "Change or delete a saved question or dashboard"),
     Rule("GET", f"/console{_DASHBOARD}", ANALYSTS, "pages", "A dashboard of stored answers, also for print"),
     Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
-    Rule("GET", "/console/access", OWNERS, "pages", "Access: create, list, and revoke tokens"),
+    Rule("GET", "/console/access", OWNERS, "pages", "Access: users, tokens, links, sessions"),
     Rule("GET", f"/console{_POLICY}", OWNERS, "pages", "Policy: as a form and as TOML, its versions, its consequences"),
     Rule("POST", f"/console{_POLICY}", OWNERS, "pages", "Preview or change a policy, without scripts"),
     Rule("GET", "/console/drafts", OWNERS, "pages", "Data sets that are being added"),

@@ -1,4 +1,4 @@
-"""The console's cookie: a random name of a sign-in. Only its hash is stored."""
+"""The console's cookie: a random name of a session. Only its hash is stored."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from fastapi import Request, Response
 
 from tidegate.errors import Unsupported
-from tidegate.ledger.tokens import Tokens
+from tidegate.ledger.sessions import Sessions, StoredSession
+from tidegate.ledger.tokens import stamp
 from tidegate.service.settings import host_name, is_loopback
 
 LONGEST_COOKIE = 100
+FLOW_SECONDS = 600  # for a user to sign in at the provider
 
 
 def cookie_name(*, secure: bool) -> str:
@@ -26,20 +28,22 @@ def cookie_of(request: Request, *, secure: bool) -> str:
     return cookie if len(cookie) <= LONGEST_COOKIE else ""
 
 
-def sign_in(tokens: Tokens, token: str, response: Response, *, secure: bool, hours: float) -> str:
-    """Start a sign-in of a token (by its id), set its cookie on the response, and return the cookie."""
-    cookie = secrets.token_urlsafe(32)
-    tokens.sign_in(hash_cookie(cookie), token=token, expires=datetime.now(UTC) + timedelta(hours=hours))
-    name = cookie_name(secure=secure)
-    response.set_cookie(
-        name, cookie, max_age=int(hours * 3600), path="/", httponly=True, samesite="strict", secure=secure
-    )
-    return cookie
+def new_session(token: str, *, method: str, hours: float) -> tuple[str, StoredSession]:
+    """Return a new cookie and the session that is stored under its hash. `token` is an id."""
+    cookie, now = secrets.token_urlsafe(32), datetime.now(UTC)
+    times = (stamp(now), stamp(now), stamp(now + timedelta(hours=hours)))
+    return cookie, StoredSession(hash_cookie(cookie), token, method, *times)
 
 
-def sign_out(tokens: Tokens, cookie: str, response: Response, *, secure: bool) -> None:
-    """End a sign-in on the server and in the browser."""
-    tokens.sign_out(hash_cookie(cookie))
+def set_cookie(response: Response, cookie: str, *, secure: bool, hours: float) -> None:
+    """Set the cookie of a session on a response."""
+    name, seconds = cookie_name(secure=secure), int(hours * 3600)
+    response.set_cookie(name, cookie, max_age=seconds, path="/", httponly=True, samesite="strict", secure=secure)
+
+
+def sign_out(sessions: Sessions, cookie: str, response: Response, *, secure: bool) -> None:
+    """End a session on the server and in the browser."""
+    sessions.end(hash_cookie(cookie))
     name = cookie_name(secure=secure)
     response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
 
@@ -69,6 +73,23 @@ def form_cookie(request: Request, response: Response, *, secure: bool) -> str:
         cookie = secrets.token_urlsafe(32)
         response.set_cookie(name, cookie, path="/", httponly=True, samesite="strict", secure=secure)
     return cookie
+
+
+def set_flow_cookie(response: Response, flow: str, *, secure: bool) -> None:
+    """Set the cookie of a sign-in at the provider. It is Lax: the provider is another site, and sends the browser back."""
+    name = cookie_name(secure=secure) + "-oidc"
+    response.set_cookie(name, flow, max_age=FLOW_SECONDS, path="/", httponly=True, samesite="lax", secure=secure)
+
+
+def flow_cookie(request: Request, *, secure: bool) -> str:
+    """Return the cookie of a sign-in at the provider; empty if there is none."""
+    return request.cookies.get(cookie_name(secure=secure) + "-oidc", "")
+
+
+def delete_flow_cookie(response: Response, *, secure: bool) -> None:
+    """Delete the cookie of a sign-in at the provider: it is used once."""
+    name = cookie_name(secure=secure) + "-oidc"
+    response.delete_cookie(name, path="/", httponly=True, samesite="lax", secure=secure)
 
 
 def hash_cookie(cookie: str) -> str:

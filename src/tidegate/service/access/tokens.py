@@ -40,12 +40,16 @@ def make_token(
     record: str = "",
     share: str = "",
     days: float = 90,
+    maker: str = "",
+    is_sent: bool = True,
 ) -> tuple[str, StoredToken]:
     """Create a token; return its text and what is stored.
 
     Args:
         record: The key of a respondent's record.
         share: The budget share of an analyst: the most that this name can spend on a data set in total.
+        maker: The name of the user who creates it, for the ledger's entry.
+        is_sent: False if there is nothing to send: the user signs in with one-time links only, and the text is empty.
     """
     _check(role, name, dataset, record, share, days)
     public, secret, salt = secrets.token_hex(8), secrets.token_urlsafe(32), secrets.token_hex(16)
@@ -53,7 +57,7 @@ def make_token(
     stored = StoredToken(
         public,
         salt,
-        hash_secret(secret, salt),
+        hash_secret(secret, salt) if is_sent else "",
         role,
         name,
         dataset,
@@ -61,9 +65,10 @@ def make_token(
         str(Amount.down(exact(share))) if share else "",
         stamp(now),
         stamp(now + timedelta(days=days)),
+        maker=maker,
     )
     tokens.add(stored)
-    return f"tg_{public}_{secret}", stored
+    return f"tg_{public}_{secret}" if is_sent else "", stored
 
 
 def verify_token(tokens: Tokens, text: str) -> StoredToken | None:
@@ -102,8 +107,9 @@ def record_hash(secret: bytes, dataset: str, key: str) -> str:
     return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
 
-def token_to_dict(token: StoredToken) -> dict[str, Any]:
-    """Return what an owner can see of a token."""
+def token_to_dict(token: StoredToken, *, used: str = "") -> dict[str, Any]:
+    """Return what an owner can see of a token. `used` is the day of its last use."""
+    issuer, _, subject = token.identity.partition(" ")
     return {
         "id": token.id,
         "role": token.role,
@@ -111,8 +117,12 @@ def token_to_dict(token: StoredToken) -> dict[str, Any]:
         "dataset": token.dataset or None,
         "share": token.share or None,
         "made": token.made,
-        "expires": token.expires,
+        "expires": token.expires or None,
         "revoked": token.revoked or None,
+        "maker": token.maker or None,
+        "used": used or None,
+        "method": "oidc" if token.identity else "token" if token.hash else "link",
+        "identity": {"issuer": issuer, "subject": subject} if token.identity else None,
     }
 
 

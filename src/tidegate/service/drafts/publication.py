@@ -46,7 +46,7 @@ def access_problems(draft: Draft) -> dict[str, str]:
 
 
 def publish(
-    draft: Draft, reading: DraftPolicy, *, drafts: Drafts, datasets: ServedDatasets, tokens: Tokens
+    draft: Draft, reading: DraftPolicy, *, drafts: Drafts, datasets: ServedDatasets, tokens: Tokens, user: str
 ) -> Publication:
     """Open the account, write the policy file, serve it, and create the analyst's token.
 
@@ -76,7 +76,7 @@ def publish(
         return Publication(name)
     share = share_of(policy, draft.value("publication", "percent").strip())
     days = float(draft.value("publication", "days", "90"))
-    text, stored = make_token(tokens, role=ANALYST, name=analyst, dataset=name, share=share, days=days)
+    text, stored = make_token(tokens, role=ANALYST, name=analyst, dataset=name, share=share, days=days, maker=user)
     return Publication(name, text, stored)
 
 

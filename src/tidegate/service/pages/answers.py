@@ -17,7 +17,7 @@ from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.answer_files import Name, find_answers
-from tidegate.service.routes.answers import AnswerRequest, answer_url, history
+from tidegate.service.routes.answers import AnswerRequest, answer_url, history_after
 from tidegate.service.routes.datasets import describe_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.library import Shelf
@@ -36,7 +36,7 @@ MANY = 200  # cells; above, the table is paged and the download comes first
 def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     description = describe_data(served, caller)
     earlier = (
-        history(served, caller, newest=True, limit=LATEST)
+        history_after(served, caller, 0, LATEST, newest=True)
         if description["account"]
         else {"questions": [], "next": None}
     )
@@ -74,7 +74,7 @@ def _request_of(request: Request, served: ServedDataset, caller: Caller) -> dict
     return {**named, "sql": "; ".join(text for text in texts if text) if all(texts) else None}
 
 
-@routes.get("/console/data/{name}/answers/{answer}", **PAGE)
+@routes.get("/console/data/{name}/stored-answers/{answer}", **PAGE)
 def answer_page(
     request: Request,
     served: Served,

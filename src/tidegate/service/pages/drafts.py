@@ -27,9 +27,9 @@ from tidegate.service.routes.drafts import (
     DraftId,
     Shop,
     Workshop,
+    all_drafts,
     check_columns,
     describe_draft,
-    list_drafts,
     publish_stored,
     remove_draft,
     save_step,
@@ -52,7 +52,7 @@ FIELDS_OF_SOURCE = {"path": "path", "database": "table"}  # where the problem of
 
 @routes.get("/console/drafts", **PAGE)
 def drafts_page(request: Request, shop: Shop) -> Response:
-    view = {**list_drafts(shop), "titles": TITLES}
+    view = {**all_drafts(shop), "titles": TITLES}
     return show("drafts", request, view, here="drafts", json_urls=("/v1/drafts",))
 
 

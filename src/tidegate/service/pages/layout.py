@@ -33,6 +33,7 @@ def layout_values(request: Request, *, here: str, json_urls: tuple[str, ...] = (
     return {
         "me": me,
         "csrf": csrf_of(caller.cookie) if caller.cookie else "",
+        "idle_seconds": 60 * request.app.state.settings.idle_minutes if caller.cookie else 0,
         "here": here,
         "json_urls": json_urls,
         "dataset": served.name if served else "",

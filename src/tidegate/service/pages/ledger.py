@@ -9,8 +9,9 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from tidegate.service.pages.layout import PAGE, show
+from tidegate.service.pagination import write_cursor
 from tidegate.service.routes.dependencies import After, CurrentCaller, unversioned_router
-from tidegate.service.routes.ledger import KINDS, Kind, entries, totals
+from tidegate.service.routes.ledger import KINDS, LISTS, Kind, entries_after, totals
 from tidegate.web.snippets.ledger import ledger_code
 
 routes = unversioned_router()
@@ -28,7 +29,9 @@ def ledger_page(
     after: After = 0,
 ) -> Response:
     chosen: dict[str, Any] = {"dataset": dataset, "kind": kind, "who": user, "text": text}
-    matches = entries(request, caller, dataset, kind, user, text, newest=True, after=after, limit=SHOWN)
+    matches = entries_after(
+        request, caller, after, SHOWN, dataset=dataset, kind=kind, user=user, text=text, newest=True
+    )
     filters = {name: value for name, value in chosen.items() if value}
     names = [name for name in request.app.state.datasets if caller.dataset in ("", name)]
     first = names[0] if names else "people"
@@ -43,7 +46,12 @@ def ledger_page(
         "whole": not caller.dataset,
     }
     view["codes"] = ledger_code(dataset or first, head=view["head"])
-    shown = {**filters, "newest": "true", "limit": SHOWN, **({"after": after} if after else {})}
+    shown = {
+        **filters,
+        "newest": "true",
+        "limit": SHOWN,
+        **({"cursor": write_cursor(LISTS[True], after)} if after else {}),
+    }
     return show(
         "ledger", request, view, here="ledger", json_urls=("/v1/ledger", f"/v1/ledger/entries?{urlencode(shown)}")
     )

@@ -1,29 +1,22 @@
-"""Sign in, overview, the form of a collection, and the static files of all pages."""
+"""Overview, the form of a collection, and the static files of all pages."""
 
 from __future__ import annotations
 
-import hmac
-import re
 from typing import Annotated
-from urllib.parse import parse_qsl
 
 from fastapi import Path, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from tidegate.collect.run import current_time
-from tidegate.errors import NotSignedIn, NotThere, TidegateError, TooOften, Unsupported
-from tidegate.service.access.csrf import csrf_of
-from tidegate.service.access.permissions import OWNER, RESPONDENT
-from tidegate.service.access.sessions import form_cookie, form_cookie_name
-from tidegate.service.errors import content_of, status_of
+from tidegate.errors import NotThere
+from tidegate.service.access.permissions import OWNER
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.access import begin_session
 from tidegate.service.routes.collections import Survey
 from tidegate.service.routes.datasets import list_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
 from tidegate.service.routes.home import home_content
-from tidegate.service.routes.ledger import entries
-from tidegate.service.settings import Settings, service_url
+from tidegate.service.routes.ledger import entries_after
+from tidegate.service.settings import service_url
 from tidegate.web.assets import served_files
 from tidegate.web.poll_form import poll_view
 from tidegate.web.render import render
@@ -32,58 +25,11 @@ from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
 routes = unversioned_router()
 Filed = Annotated[str, Path(pattern=r"^[a-z0-9_.-]{1,40}$")]
 LATEST = 8
-NEXT = re.compile(r"/console(/[\w./-]*(\?[\w.=&%+-]*)?)?", re.ASCII)
 
 
 @routes.get("/", **PAGE)
 def to_console() -> Response:
     return RedirectResponse("/console", 303)
-
-
-@routes.get("/console/sign-in", **PAGE)
-def sign_in_page(request: Request) -> Response:
-    return _sign_in_page(request, request.query_params.get("next", ""))
-
-
-@routes.post("/console/sign-in", **PAGE)
-async def sign_in_form(request: Request) -> Response:
-    """Sign in by form, for browsers without scripts. The token is in the body, never in the URL."""
-    text = (await request.body()).decode("utf-8", "replace")
-    fields = dict(parse_qsl(text, max_num_fields=10)) if text.count("&") < 10 else {}
-    response = RedirectResponse("/console", 303)
-    try:
-        _refuse_foreign_form(request, fields.get("csrf", ""))
-        caller, _ = await begin_session(request, response, fields.get("token", "").strip())
-    except (NotSignedIn, TooOften, Unsupported) as error:
-        request.state.refused = error.code
-        return _sign_in_page(request, fields.get("next", ""), error)
-    response.headers["location"] = "/console/record" if caller.role == RESPONDENT else _next(fields.get("next", ""))
-    return response
-
-
-def _sign_in_page(request: Request, next_page: str, error: TidegateError | None = None) -> Response:
-    settings: Settings = request.app.state.settings
-    carrier = Response()
-    cookie = form_cookie(request, carrier, secure=settings.secure)
-    view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": content_of(error) if error else None}
-    page = show("sign_in", request, view, here="sign-in")
-    page.raw_headers += [header for header in carrier.raw_headers if header[0] == b"set-cookie"]
-    page.status_code = status_of(error) if error else 200
-    return page
-
-
-def _refuse_foreign_form(request: Request, csrf: str) -> None:
-    settings: Settings = request.app.state.settings
-    cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
-    if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), csrf.encode("utf-8", "replace")):
-        raise Unsupported(
-            "This form has expired or was sent from another site.", "Allow cookies, enter your token, and sign in."
-        )
-
-
-def _next(path: str) -> str:
-    """Return the path to open after sign-in: a page of this console, and nothing else."""
-    return path if NEXT.fullmatch(path) and "//" not in path else "/console"
 
 
 @routes.get("/console", **PAGE)
@@ -92,7 +38,7 @@ def overview(request: Request, caller: CurrentCaller) -> Response:
     json_urls: tuple[str, ...] = ("/v1/data",)
     if caller.role == OWNER:
         view |= home_content(request, caller, charts=True)
-        view |= {"entries": entries(request, caller, newest=True, limit=LATEST)["entries"]}
+        view |= {"entries": entries_after(request, caller, 0, LATEST, newest=True)["entries"]}
         view["may_add"] = request.app.state.datasets.folder is not None and not caller.dataset
         json_urls = ("/v1/home", f"/v1/ledger/entries?newest=true&limit={LATEST}")
     view["codes"] = _overview_code(service_url(request), [dataset["name"] for dataset in view["datasets"]])

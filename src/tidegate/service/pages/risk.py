@@ -54,7 +54,7 @@ START: dict[str, Any] = {
 @routes.get("/console/risk", **PAGE)
 def risk_page(request: Request, caller: CurrentCaller) -> Response:
     datasets = request.app.state.datasets
-    visible = [name for name in datasets if caller.dataset in ("", name)]
+    visible = [name for name in datasets if caller.can_use(name)]
     universes = [universe for name in visible for universe in universes_of(datasets[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
     worlds = f"worlds={START['worlds']}"

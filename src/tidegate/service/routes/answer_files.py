@@ -13,11 +13,12 @@ from fastapi import Path, Query
 from fastapi.responses import Response
 
 from tidegate.answer.charts import Order, page_chart
-from tidegate.answer.repeat import stored_answers
+from tidegate.answer.repeat import asked_again, stored_answers
 from tidegate.answer.result import Answers
 from tidegate.charts import Chart
 from tidegate.errors import NotThere
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.answers import AnswerReply, AnswersReply
 from tidegate.service.routes.answers import answer_charts
 from tidegate.service.routes.dependencies import Charts, Described, Served, router, with_charts
 from tidegate.service.spreadsheets import safe_table
@@ -40,8 +41,8 @@ KINDS = {
 FILES: Any = {200: {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS.values()}}}
 
 
-@routes.get("/data/{name}/answers/{answer}", responses=FILES)
-def stored_answer(
+@routes.get("/data/{name}/stored-answers/{answer}", response_model=AnswerReply | AnswersReply, responses=FILES)
+def linked_answer(
     served: Served,
     answer: Name,
     kind: Annotated[Kind, Query(alias="format", description="`json`, or a file to download.")] = "json",
@@ -58,13 +59,13 @@ def stored_answer(
 def find_answers(served: ServedDataset, answer: str) -> Answers:
     """Return stored answers by the hash of their question, or raise NotThere."""
     receipt = served.session.ledger.find_answer(served.name, answer)
-    answers = stored_answers(receipt, served.policy) if receipt else None
-    if answers is None:
+    again = asked_again(receipt.entry.content(), served.policy) if receipt else None
+    if receipt is None or again is None:
         raise NotThere(
             "There is no stored answer at this address under the current policy.",
             "Ask the question again to get a price.",
         )
-    return answers
+    return stored_answers(receipt, again, served.policy)
 
 
 def content_of(answers: Answers) -> Described:

@@ -15,31 +15,39 @@ from tidegate.accounting import FREE
 from tidegate.answer.charts import Order, error_chart, page_chart
 from tidegate.answer.limits import check_public, check_usefulness
 from tidegate.answer.query_json import query_from_dict
-from tidegate.answer.repeat import asked_again
+from tidegate.answer.repeat import asked_again, stored_answers
 from tidegate.answer.request import Query, Statistic
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
-from tidegate.errors import Unsupported
+from tidegate.errors import NotThere, Unsupported
 from tidegate.ledger.entry import CHARGED, canonical, sha256
 from tidegate.ledger.explain import page
 from tidegate.ledger.remarks import refuse_suspended
+from tidegate.service.access.callers import Caller
 from tidegate.service.access.permissions import API, OWNER
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.answers import (
+    AnswerReply,
+    AnswersReply,
+    DerivationsReply,
+    HistoryPage,
+    PreviewReply,
+    QuoteReply,
+)
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_number, read_cursor
 from tidegate.service.quotes import LONGEST, Quote, quote_secret, read_quote
 from tidegate.service.response_cache import as_bytes, json_response, response_cache
 from tidegate.service.routes.dependencies import (
-    After,
     Column,
     CurrentCaller,
     Described,
+    EntryNumber,
     Form,
     Key,
-    Limit,
     Number,
     Served,
-    as_page,
     caller_key,
     router,
     with_charts,
@@ -49,6 +57,7 @@ from tidegate.web.snippets.answer import query_code
 
 routes = router()
 MOST_QUESTIONS = 50
+HISTORY = ("history", "history-newest")  # the lists that cursors are for
 LOSSES = ("rho", "epsilon", "error", "share", "z")  # a request states one of them
 LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
@@ -168,7 +177,7 @@ class PreviewRequest(AnswerRequest):
     )
 
 
-@routes.post("/data/{name}/previews", response_model=Described)
+@routes.post("/data/{name}/previews", response_model=PreviewReply)
 def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     address = service_url(request)
 
@@ -183,7 +192,7 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     return response_cache(served).response(f"preview {address} {body}", make)
 
 
-@routes.post("/data/{name}/quotes", response_model=Described)
+@routes.post("/data/{name}/quotes", response_model=QuoteReply)
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.queries(served), body.options()
@@ -217,7 +226,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     return json_response(as_bytes(offer))
 
 
-@routes.post("/data/{name}/answers", response_model=Described)
+@routes.post("/data/{name}/answers", response_model=AnswerReply | AnswersReply)
 def answer(request: Request, served: Served, caller: CurrentCaller, body: Purchase, key: Key = "") -> Response:
     if key and body.key and key != body.key:
         raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send only one of them.")
@@ -258,7 +267,7 @@ def _stated(loss: RequestedLoss) -> dict[str, Any]:
     return {loss.unit: loss.amount}
 
 
-@routes.post("/data/{name}/derivations", response_model=Described)
+@routes.post("/data/{name}/derivations", response_model=DerivationsReply)
 def derive(served: Served, body: QueryList) -> Response:
     def make() -> Described:
         queries = body.queries(served)
@@ -274,7 +283,7 @@ def derive(served: Served, body: QueryList) -> Response:
 
 def answer_url(dataset: str, question: str) -> str:
     """Return the permanent address of a stored answer, which is named by the hash of its question."""
-    return f"{API}/data/{dataset}/answers/{question}"
+    return f"{API}/data/{dataset}/stored-answers/{question}"
 
 
 def answer_charts(parts: Sequence[Mapping[str, Any]], order: Order = "policy") -> dict[str, Chart]:
@@ -288,18 +297,47 @@ def _derive(served: ServedDataset, query: Query) -> Described | None:
     return {**derived.to_dict(), "rows": derived.rows(), "says": str(derived)} if derived else None
 
 
-@routes.get("/data/{name}/history")
+@routes.get("/data/{name}/answers/{number}", response_model=AnswerReply | AnswersReply)
+def stored_answer(served: Served, caller: CurrentCaller, number: EntryNumber) -> Described:
+    mine = None if caller.role == OWNER else caller.name
+    ledger = served.session.ledger
+    listed = page(ledger, dataset=served.name, kind=CHARGED, user=mine, after=number - 1, limit=1)
+    entry = next((entry for entry, _ in listed if entry.number == number), None)
+    again = asked_again(entry.content(), served.policy) if entry else None
+    receipt = ledger.asked_before(served.policy, question=entry.content()["question"]) if entry and again else None
+    if again is None or receipt is None or receipt.stored is None:
+        raise NotThere(
+            "There is no stored answer of yours under this number and the current policy.",
+            "See GET /v1/data/{name}/history.",
+        )
+    answers = stored_answers(receipt, again, served.policy)
+    return dict((answers[0] if len(again.queries) == 1 else answers).to_dict())
+
+
+@routes.get("/data/{name}/history", response_model=HistoryPage)
 def history(
+    request: Request,
+    response: Response,
     served: Served,
     caller: CurrentCaller,
     newest: Annotated[bool, Parameter(description="Return the latest queries first.")] = False,
-    after: After = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
 ) -> Described:
+    after = read_cursor(HISTORY[newest], cursor, position_number, 0)
+    content = history_after(served, caller, after, limit, newest=newest)
+    content["next"] = link_next(request, response, content["next"])
+    return content
+
+
+def history_after(served: ServedDataset, caller: Caller, after: int, limit: int, *, newest: bool) -> Described:
+    """Return a page of the charged queries of a caller, or of all callers for an owner."""
     mine = None if caller.role == OWNER else caller.name
     chosen: dict[str, Any] = {"dataset": served.name, "kind": CHARGED, "user": mine, "newest": newest}
     items = []
-    for entry, says in page(served.session.ledger, **chosen, after=after, limit=limit):
+    read = page(served.session.ledger, **chosen, after=after, limit=limit + 1)
+    shown, cursor = first_page(read, limit, lambda item: item[0].number, HISTORY[newest])
+    for entry, says in shown:
         body = entry.content()
         item = {
             "number": entry.number,
@@ -310,7 +348,6 @@ def history(
         }
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
-        items.append(
-            {**item, "again": again.to_dict() if again else None, "link": answer_url(served.name, entry.question)}
-        )
-    return as_page("questions", items, limit, items[-1]["number"] if items else None)
+        link = answer_url(served.name, entry.question)
+        items.append({**item, "again": again.to_dict() if again else None, "link": link})
+    return {"questions": items, "next": cursor}

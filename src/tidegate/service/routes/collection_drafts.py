@@ -21,6 +21,7 @@ from tidegate.policy.collection import Collection
 from tidegate.policy.collection import Question as PolicyQuestion
 from tidegate.policy.toml import write_collection
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.collections import CollectionDraft, CollectionList, CollectionState
 from tidegate.service.routes.collections import Survey, collection_state
 from tidegate.service.routes.dependencies import Column, CurrentCaller, Described, Form, Number, Served, router
 from tidegate.service.settings import service_url
@@ -46,7 +47,7 @@ EXAMPLE: Any = {
 }
 
 
-class Question(Parameters):
+class CollectionQuestion(Parameters):
     """A question: its attribute, its operator, and the parameters of that operator."""
 
     attribute: Column
@@ -60,7 +61,7 @@ class Question(Parameters):
 class NewCollection(Form):
     model_config = ConfigDict(json_schema_extra={"example": EXAMPLE})
     collection: Name
-    questions: dict[Name, Question] = Field(min_length=1, max_length=20)
+    questions: dict[Name, CollectionQuestion] = Field(min_length=1, max_length=20)
     repeats: Literal["memoised", "once", "two-layers"] = "memoised"
     version: int = Field(1, ge=1, le=10**6)
     clients: int | None = Field(None, ge=1, le=10**9, description="The expected number of respondents.")
@@ -79,7 +80,7 @@ class Closing(Form):
     )
 
 
-@routes.get("/data/{name}/collections")
+@routes.get("/data/{name}/collections", response_model=CollectionList)
 def list_collections(served: Served) -> Described:
     attributes = [_attribute(name, attribute) for name, attribute in served.policy.attributes.items()]
     return {
@@ -89,7 +90,7 @@ def list_collections(served: Served) -> Described:
     }
 
 
-@routes.post("/data/{name}/collections/drafts")
+@routes.post("/data/{name}/collections/drafts", response_model=CollectionDraft)
 def draft_collection(request: Request, served: Served, body: NewCollection) -> Described:
     collection = body.read(served)
     loss = respondent_loss(collection)
@@ -106,14 +107,14 @@ def draft_collection(request: Request, served: Served, body: NewCollection) -> D
     }
 
 
-@routes.post("/data/{name}/collections", status_code=201)
+@routes.post("/data/{name}/collections", status_code=201, response_model=CollectionState)
 def make_collection(request: Request, served: Served, caller: CurrentCaller, body: NewCollection) -> Described:
     served.add(body.read(served), user=caller.name)
     reopened: ServedDataset = request.app.state.datasets[served.name]
     return collection_state(reopened, body.collection)
 
 
-@routes.post("/data/{name}/collections/{collection}/closing")
+@routes.post("/data/{name}/collections/{collection}/closing", response_model=CollectionState)
 def close_collection(served: Served, collection: Survey, caller: CurrentCaller, body: Closing) -> Described:
     survey = served.survey(collection)
     if survey.collection.version != body.version:

@@ -19,6 +19,16 @@ from tidegate.service.access.guard import address_of
 from tidegate.service.access.permissions import PUBLIC
 from tidegate.service.access.rate_limits import NetworkBuckets
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.collections import (
+    CollectionDescription,
+    CollectionState,
+    DecisionTree,
+    DistributionEstimate,
+    MeanEstimate,
+    ResultList,
+    RuleList,
+    ShareEstimate,
+)
 from tidegate.service.openapi_examples import EXAMPLES
 from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Served, router, with_charts
 
@@ -58,18 +68,12 @@ RESULTS: Any = {
         }
     }
 }
-UNCHANGED: Any = {304: {"description": "The description has not changed"}}
 
 
-@routes.get("/data/{name}/collections/{collection}", responses=UNCHANGED)
-def describe_collection(request: Request, response: Response, served: Served, collection: Survey) -> Any:
+@routes.get("/data/{name}/collections/{collection}", response_model=CollectionDescription)
+def describe_collection(response: Response, served: Served, collection: Survey) -> Any:
     described = served.survey(collection).collection  # this records the promise in the ledger before it is shown
-    tag = f'"{described.fingerprint}"'
-    headers = {"etag": tag, "cache-control": "public, max-age=60"}
-    known = [part.strip().removeprefix("W/") for part in request.headers.get("if-none-match", "").split(",")]
-    if tag in known or "*" in known:
-        return Response(status_code=304, headers=headers)
-    response.headers.update(headers)
+    response.headers.update({"etag": f'"{described.fingerprint}"', "cache-control": "public, max-age=60"})
     return described.public_dict()
 
 
@@ -83,14 +87,14 @@ async def submit_reports(request: Request, served: Served, collection: Survey) -
     return response
 
 
-@routes.get("/data/{name}/collections/{collection}/state")
+@routes.get("/data/{name}/collections/{collection}/state", response_model=CollectionState)
 def collection_state(served: Served, collection: Survey, charts: Charts = False) -> Described:
     survey = served.survey(collection)
     state = state_of(survey, _cached(served, survey, ("later reader",), survey.weakest_reader))
     return with_charts(state, {"counted": counted_chart(_batches(served, survey))}) if charts else state
 
 
-@routes.get("/data/{name}/collections/{collection}/distributions/{question}")
+@routes.get("/data/{name}/collections/{collection}/distributions/{question}", response_model=DistributionEstimate)
 def estimate_distribution(
     served: Served,
     collection: Survey,
@@ -111,7 +115,7 @@ def estimate_distribution(
     return with_charts(content, {"distribution": estimate.plot()}) if charts else content
 
 
-@routes.get("/data/{name}/collections/{collection}/means/{question}")
+@routes.get("/data/{name}/collections/{collection}/means/{question}", response_model=MeanEstimate)
 def estimate_mean(
     served: Served,
     collection: Survey,
@@ -123,7 +127,7 @@ def estimate_mean(
     return _estimate(served, survey, request, lambda: survey.mean(question, confidence=confidence))
 
 
-@routes.get("/data/{name}/collections/{collection}/shares")
+@routes.get("/data/{name}/collections/{collection}/shares", response_model=ShareEstimate)
 def estimate_shares(
     served: Served,
     collection: Survey,
@@ -137,7 +141,7 @@ def estimate_shares(
     return _estimate(served, survey, request, lambda: survey.shares(question, confidence=confidence))
 
 
-@routes.get("/data/{name}/collections/{collection}/results", responses=RESULTS)
+@routes.get("/data/{name}/collections/{collection}/results", responses=RESULTS, response_model=ResultList)
 def poll_results(
     request: Request,
     served: Served,
@@ -166,7 +170,7 @@ def results_of(served: ServedDataset, collection: str, *, confidence: float = 0.
     return assemble(survey, estimates, _cached(served, survey, ("later reader",), survey.weakest_reader))
 
 
-@routes.get("/data/{name}/collections/{collection}/tree")
+@routes.get("/data/{name}/collections/{collection}/tree", response_model=DecisionTree)
 def grow_tree(
     served: Served,
     collection: Survey,
@@ -181,7 +185,7 @@ def grow_tree(
     return _estimate(served, survey, ("tree", label, options), lambda: survey.tree(label, **options))
 
 
-@routes.get("/data/{name}/collections/{collection}/rules")
+@routes.get("/data/{name}/collections/{collection}/rules", response_model=RuleList)
 def find_rules(
     served: Served,
     collection: Survey,

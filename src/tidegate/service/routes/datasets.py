@@ -13,18 +13,19 @@ from tidegate.ledger import Account
 from tidegate.policy.tables import public_content
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.access import DatasetList, DatasetView
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Served, router
 
 routes = router()
 
 
-@routes.get("/data")
+@routes.get("/data", response_model=DatasetList)
 def list_data(request: Request, caller: CurrentCaller) -> Described:
-    visible = [served for name, served in request.app.state.datasets.items() if caller.dataset in ("", name)]
+    visible = [served for name, served in request.app.state.datasets.items() if caller.can_use(name)]
     return {"datasets": [summary(served, caller) for served in visible]}
 
 
-@routes.get("/data/{name}")
+@routes.get("/data/{name}", response_model=DatasetView)
 def describe_data(served: Served, caller: CurrentCaller) -> Described:
     policy = served.policy
     return {

@@ -20,8 +20,8 @@ Text = Annotated[str, Field(pattern=r"^(\d{1,12}(\.\d{1,40})?|\d{1,12}/[1-9]\d{0
 Number: TypeAlias = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)] | Text
 Column = Annotated[str, Field(min_length=1, max_length=200)]
 Named = Annotated[str, Path(pattern=NAMED, examples=["people"])]
-Limit = Annotated[int, Query(ge=1, le=1000, description="The most items to return.")]
-After = Annotated[int, Query(ge=0, le=2**53, description="The cursor: `next` of the previous page.")]
+After = Annotated[int, Query(ge=0, le=2**53, description="Return what comes after this number.")]
+EntryNumber = Annotated[int, Path(ge=1, le=2**53, description="The number of a ledger entry.")]
 Charts = Annotated[bool, Query(description="Also return the charts of the result, as SVG.")]
 Key = Annotated[
     str,
@@ -72,8 +72,3 @@ def with_charts(content: Described, charts: Mapping[str, Chart]) -> Described:
 def caller_key(caller: Caller, key: str) -> str:
     """Return the key as the ledger stores it: keys of different callers never collide."""
     return f"{caller.name}:{key}" if key else ""
-
-
-def as_page(name: str, items: list[Any], limit: int, cursor: Any) -> Described:
-    """Return a page: its items, and the cursor of the next page (None at the end)."""
-    return {name: items, "next": cursor if len(items) == limit else None}

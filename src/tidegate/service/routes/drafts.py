@@ -34,6 +34,15 @@ from tidegate.service.drafts.sources import (
 )
 from tidegate.service.drafts.store import STEPS, Draft, Drafts, Fields, Step
 from tidegate.service.folder import ServiceFolder
+from tidegate.service.models.drafts import (
+    DataInspection,
+    DraftList,
+    DraftSimulation,
+    DraftView,
+    Publication,
+    RemovedDraft,
+)
+from tidegate.service.pagination import Cursor, Limit, link_next, page_after
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.tables import open_table
@@ -104,26 +113,31 @@ def _workshop(request: Request, caller: CurrentCaller) -> Workshop:
 Shop = Annotated[Workshop, Depends(_workshop)]
 
 
-@routes.get("/drafts")
-def list_drafts(shop: Shop) -> Described:
+@routes.get("/drafts", response_model=DraftList)
+def list_drafts(request: Request, response: Response, shop: Shop, cursor: Cursor = "", limit: Limit = 100) -> Described:
+    content = all_drafts(shop)
+    shown, following = page_after(content["drafts"], cursor, limit, lambda draft: draft["id"], "drafts")
+    return {**content, "drafts": shown, "next": link_next(request, response, following)}
+
+
+def all_drafts(shop: Workshop) -> Described:
+    """Return the summaries of all drafts; none if the service has no folder."""
     has_folder = shop.datasets.folder is not None
-    return {
-        "drafts": [draft_summary(shop, draft) for draft in shop.drafts.all()] if has_folder else [],
-        "may_add": has_folder,
-    }
+    drafts = [draft_summary(shop, draft) for draft in shop.drafts.all()] if has_folder else []
+    return {"drafts": drafts, "may_add": has_folder}
 
 
-@routes.post("/drafts", status_code=201)
+@routes.post("/drafts", status_code=201, response_model=DraftView)
 def start_draft(shop: Shop) -> Described:
     return describe_draft(shop, shop.drafts.add(owner=shop.caller.name))
 
 
-@routes.get("/drafts/{draft}")
+@routes.get("/drafts/{draft}", response_model=DraftView)
 def get_draft(shop: Shop, draft: DraftId) -> Described:
     return describe_draft(shop, shop.drafts.find(draft))
 
 
-@routes.delete("/drafts/{draft}")
+@routes.delete("/drafts/{draft}", response_model=RemovedDraft)
 def remove_draft(shop: Shop, draft: DraftId) -> Described:
     removed = shop.drafts.remove(draft)
     if path := own_upload(shop, removed):
@@ -138,7 +152,7 @@ def own_upload(shop: Workshop, draft: Draft) -> FilePath | None:
     return shop.folder.path / str(draft.source["path"]) if is_own and draft.source["path"] not in others else None
 
 
-@routes.put("/drafts/{draft}/file", openapi_extra=BYTES)
+@routes.put("/drafts/{draft}/file", openapi_extra=BYTES, response_model=DraftView)
 async def upload_file(
     request: Request,
     shop: Shop,
@@ -158,7 +172,7 @@ async def upload_file(
     return await run_in_threadpool(describe_draft, shop, updated)
 
 
-@routes.post("/drafts/{draft}/steps/{step}")
+@routes.post("/drafts/{draft}/steps/{step}", response_model=DraftView)
 def fill_in_step(shop: Shop, draft: DraftId, step: Step, body: StepFields) -> Described:
     stored = shop.drafts.find(draft)
     refuse_published(stored)
@@ -175,12 +189,12 @@ def download_policy(shop: Shop, draft: DraftId) -> Response:
     return Response(reading.text, media_type="application/toml", headers=headers)
 
 
-@routes.post("/drafts/{draft}/check")
+@routes.post("/drafts/{draft}/check", response_model=DataInspection)
 def check_draft(shop: Shop, draft: DraftId) -> Described:
     return check_columns(shop, shop.drafts.find(draft))
 
 
-@routes.get("/drafts/{draft}/simulation")
+@routes.get("/drafts/{draft}/simulation", response_model=DraftSimulation)
 def simulate_draft(
     shop: Shop,
     draft: DraftId,
@@ -193,7 +207,7 @@ def simulate_draft(
     return simulate(policy, queries=queries, rows=rows)
 
 
-@routes.post("/drafts/{draft}/publication", status_code=201)
+@routes.post("/drafts/{draft}/publication", status_code=201, response_model=Publication)
 def publish_draft(shop: Shop, draft: DraftId) -> Described:
     return publish_stored(shop, shop.drafts.find(draft))
 
@@ -203,7 +217,12 @@ def publish_stored(shop: Workshop, draft: Draft) -> Described:
     for text in access_problems(with_access(draft)).values():
         raise Unsupported("The fields of the publication cannot be read.", text)
     result = publish(
-        with_access(draft), shop.read(draft), drafts=shop.drafts, datasets=shop.datasets, tokens=shop.tokens
+        with_access(draft),
+        shop.read(draft),
+        drafts=shop.drafts,
+        datasets=shop.datasets,
+        tokens=shop.tokens,
+        user=shop.caller.name,
     )
     return {"dataset": result.dataset, **token_view(result, address=shop.address)}
 

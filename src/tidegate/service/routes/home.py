@@ -30,6 +30,7 @@ from tidegate.service.access.callers import Caller
 from tidegate.service.access.permissions import ANALYST
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.jobs import job_to_dict
+from tidegate.service.models.access import Home
 from tidegate.service.routes.collection_drafts import list_collections
 from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.dependencies import CurrentCaller, Described, router
@@ -42,7 +43,7 @@ MOST_DAYS = 400  # of daily steps; a longer time has weekly ones
 NOBODY = "unknown user"
 
 
-@routes.get("/home")
+@routes.get("/home", response_model=Home)
 def home(
     request: Request,
     caller: CurrentCaller,

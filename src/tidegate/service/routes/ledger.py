@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from fastapi import Query, Request
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from tidegate.errors import NotThere
 from tidegate.ledger import Ledger, export_lines
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import accounts, page
 from tidegate.ledger.upkeep import note_work
 from tidegate.service.access.callers import Caller
-from tidegate.service.routes.dependencies import After, CurrentCaller, Described, Limit, router
+from tidegate.service.models.access import LedgerEntry, LedgerPage, LedgerTotals, LedgerVerdict
+from tidegate.service.pagination import Cursor, Limit, link_next, position_number, read_cursor, write_cursor
+from tidegate.service.routes.dependencies import CurrentCaller, Described, EntryNumber, router
 
 routes = router()
 READ, READ_AT_ONCE = 20_000, 1000  # entries read for one page of a search
@@ -34,6 +37,7 @@ Kind = Literal[
     "closing",
     "adoption",
     "write-off",
+    "access",
 ]
 KINDS = {
     "policy": "policies",
@@ -51,11 +55,13 @@ KINDS = {
     "closing": "closed collections",
     "adoption": "migrations",
     "write-off": "write-offs",
+    "access": "access to the service",
 }
+LISTS = ("entries", "entries-newest")  # that cursors are for
 LINES: Any = {200: {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}}
 
 
-@routes.get("/ledger")
+@routes.get("/ledger", response_model=LedgerTotals)
 def totals(request: Request, caller: CurrentCaller) -> Described:
     ledger = _ledger(request)
     summaries = []
@@ -74,9 +80,10 @@ def totals(request: Request, caller: CurrentCaller) -> Described:
     return {"accounts": summaries, "head": ledger.head()}
 
 
-@routes.get("/ledger/entries")
+@routes.get("/ledger/entries", response_model=LedgerPage)
 def entries(
     request: Request,
+    response: Response,
     caller: CurrentCaller,
     dataset: Annotated[str, Query(max_length=63)] = "",
     kind: Annotated[Kind, Query(description="Return only entries of this kind.")] = "",
@@ -85,15 +92,46 @@ def entries(
         str, Query(max_length=100, description="Return only entries whose description contains this text.")
     ] = "",
     newest: Annotated[bool, Query(description="Return the latest entries first.")] = False,
-    after: After = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
 ) -> Described:
+    after = read_cursor(LISTS[newest], cursor, position_number, 0)
+    content = entries_after(
+        request, caller, after, limit, dataset=dataset, kind=kind, user=user, text=text, newest=newest
+    )
+    content["next"] = None if content["next"] is None else write_cursor(LISTS[newest], content["next"])
+    link_next(request, response, content["next"])
+    return content
+
+
+def entries_after(
+    request: Request,
+    caller: Caller,
+    after: int,
+    limit: int,
+    *,
+    dataset: str = "",
+    kind: str = "",
+    user: str = "",
+    text: str = "",
+    newest: bool = False,
+) -> Described:
+    """Return a page of entries, and the number after which the next one starts."""
     if dataset:
         caller.refuse_other(dataset)
     chosen = {"dataset": dataset or caller.dataset, "kind": kind, "named": user, "newest": newest}
-    matches, cursor = search(_ledger(request), text, after=after, limit=limit, **chosen)
+    matches, following = search(_ledger(request), text, after=after, limit=limit, **chosen)
     items = [{**entry.__dict__, "body": entry.content(), "says": says} for entry, says in matches]
-    return {"entries": items, "next": cursor}
+    return {"entries": items, "next": following}
+
+
+@routes.get("/ledger/entries/{number}", response_model=LedgerEntry)
+def ledger_entry(request: Request, response: Response, caller: CurrentCaller, number: EntryNumber) -> Described:
+    listed = entries_after(request, caller, number - 1, 1)["entries"]
+    if not listed or listed[0]["number"] != number:
+        raise NotThere("The ledger has no entry of this number that you can see.", "See GET /v1/ledger/entries.")
+    entry: Described = listed[0]
+    return entry
 
 
 def search(
@@ -104,21 +142,22 @@ def search(
     Descriptions are generated, not stored. At most `READ` entries are read for one page; the next page continues there.
     """
     matches: list[tuple[Entry, str]] = []
+    # one more than the page has, to know whether there is a next page
     for _ in range(READ // READ_AT_ONCE):
-        size = READ_AT_ONCE if text else limit
+        size = READ_AT_ONCE if text else limit + 1
         read = page(ledger, after=after, limit=size, **chosen)
         for entry, says in read:
-            after = entry.number
             if text.casefold() in says.casefold():
+                if len(matches) == limit:
+                    return matches, matches[-1][0].number
                 matches.append((entry, says))
-            if len(matches) == limit:
-                return matches, after
+            after = entry.number
         if len(read) < size:
             return matches, None
     return matches, after
 
 
-@routes.get("/ledger/verification")
+@routes.get("/ledger/verification", response_model=LedgerVerdict)
 def verification(
     request: Request,
     caller: CurrentCaller,

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from fastapi import Path, Query, Request, Response
-from pydantic import ConfigDict, Field
+from fastapi import Path, Query, Request
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tidegate.answer.result import Answers, finish_sql
 from tidegate.answer.run import plan_request
@@ -20,15 +20,31 @@ from tidegate.ledger.library import Item, Library
 from tidegate.service.access.callers import Caller
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.library import (
+    Dashboard,
+    DashboardReply,
+    Dashboards,
+    QuestionReply,
+    RemovedItem,
+    SavedQuestion,
+    SavedQuestions,
+)
 from tidegate.service.routes.answer_files import FILES, Kind, content_of, file_of
 from tidegate.service.routes.answers import LOSSES, AnswerRequest, answer_url
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
 
 routes = router()
 ItemId = Annotated[str, Path(pattern=r"^[0-9a-f]{20}$", examples=["0198f3c2a1b45d6e7f80"])]
-Title = Annotated[
-    str, Field(min_length=1, max_length=100, pattern=r"^[^\s\x00-\x1f\x7f]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?$")
-]
+
+
+def _check_title(title: str) -> str:
+    """Refuse a name that starts or ends with a space, or has characters that cannot be seen."""
+    if title != title.strip() or not title.isprintable():
+        raise ValueError("A name has no spaces at its ends, no line breaks, and only characters that can be seen.")
+    return title
+
+
+Title = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_check_title)]
 MOST_SHOWN = 20  # questions of a dashboard
 LONGEST = 20_000  # characters of a stored request
 UNSAVED = {"charts", "anyway"}  # parts of a request that do not belong to the question
@@ -211,19 +227,19 @@ def _refuse_unknown(shelf: Shelf, names: list[str] | None) -> None:
         shelf.find("question", name)
 
 
-@routes.get("/data/{name}/questions")
+@routes.get("/data/{name}/questions", response_model=SavedQuestions)
 def saved_questions(request: Request, served: Served, caller: CurrentCaller) -> Described:
     shelf = Shelf.of(request, served, caller)
     return {"questions": [shelf.describe(item) for item in shelf.visible("question")]}
 
 
-@routes.post("/data/{name}/questions", status_code=201)
+@routes.post("/data/{name}/questions", response_model=SavedQuestion, status_code=201)
 def save_question(request: Request, served: Served, caller: CurrentCaller, body: NewQuestion) -> Described:
     shelf = Shelf.of(request, served, caller)
     return shelf.describe(shelf.add("question", body.name, _body_of(body.request, served), shared=body.shared))
 
 
-@routes.get("/data/{name}/questions/{item}", responses=FILES)
+@routes.get("/data/{name}/questions/{item}", response_model=QuestionReply, responses=FILES)
 def saved_question(
     request: Request,
     served: Served,
@@ -243,7 +259,7 @@ def saved_question(
     return file_of(stored.answers, kind, "policy", f"{served.name}-{item}")
 
 
-@routes.patch("/data/{name}/questions/{item}")
+@routes.patch("/data/{name}/questions/{item}", response_model=SavedQuestion)
 def change_question(
     request: Request, served: Served, caller: CurrentCaller, item: ItemId, body: QuestionChange
 ) -> Described:
@@ -252,26 +268,26 @@ def change_question(
     return shelf.describe(shelf.update("question", item, name=body.name, shared=body.shared, body=content))
 
 
-@routes.delete("/data/{name}/questions/{item}", status_code=204)
-def delete_question(request: Request, served: Served, caller: CurrentCaller, item: ItemId) -> Response:
+@routes.delete("/data/{name}/questions/{item}", response_model=RemovedItem)
+def delete_question(request: Request, served: Served, caller: CurrentCaller, item: ItemId) -> Described:
     Shelf.of(request, served, caller).remove("question", item)
-    return Response(status_code=204)
+    return {"removed": item}
 
 
-@routes.get("/data/{name}/dashboards")
+@routes.get("/data/{name}/dashboards", response_model=Dashboards)
 def dashboards(request: Request, served: Served, caller: CurrentCaller) -> Described:
     shelf = Shelf.of(request, served, caller)
     return {"dashboards": [shelf.describe(item) for item in shelf.visible("dashboard")]}
 
 
-@routes.post("/data/{name}/dashboards", status_code=201)
+@routes.post("/data/{name}/dashboards", response_model=Dashboard, status_code=201)
 def create_dashboard(request: Request, served: Served, caller: CurrentCaller, body: NewDashboard) -> Described:
     shelf = Shelf.of(request, served, caller)
     _refuse_unknown(shelf, body.questions)
     return shelf.describe(shelf.add("dashboard", body.name, body.questions, shared=body.shared))
 
 
-@routes.get("/data/{name}/dashboards/{item}")
+@routes.get("/data/{name}/dashboards/{item}", response_model=DashboardReply)
 def dashboard(request: Request, served: Served, caller: CurrentCaller, item: ItemId) -> Described:
     shelf = Shelf.of(request, served, caller)
     saved = shelf.find("dashboard", item)
@@ -279,7 +295,7 @@ def dashboard(request: Request, served: Served, caller: CurrentCaller, item: Ite
     return {**shelf.describe(saved), "items": shown}
 
 
-@routes.patch("/data/{name}/dashboards/{item}")
+@routes.patch("/data/{name}/dashboards/{item}", response_model=Dashboard)
 def change_dashboard(
     request: Request, served: Served, caller: CurrentCaller, item: ItemId, body: DashboardChange
 ) -> Described:
@@ -290,7 +306,7 @@ def change_dashboard(
     return shelf.describe(shelf.update("dashboard", item, name=body.name, shared=body.shared, body=content))
 
 
-@routes.delete("/data/{name}/dashboards/{item}", status_code=204)
-def delete_dashboard(request: Request, served: Served, caller: CurrentCaller, item: ItemId) -> Response:
+@routes.delete("/data/{name}/dashboards/{item}", response_model=RemovedItem)
+def delete_dashboard(request: Request, served: Served, caller: CurrentCaller, item: ItemId) -> Described:
     Shelf.of(request, served, caller).remove("dashboard", item)
-    return Response(status_code=204)
+    return {"removed": item}

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
-from tidegate.answer.repeat import Again, asked_again
+from tidegate.answer.repeat import Again, asked_again, stored_answers
 from tidegate.ledger import Receipt
 from tidegate.ledger.entry import CHARGED, Entry
 from tidegate.ledger.explain import page
@@ -46,4 +46,4 @@ def _stored_query(served: ServedDataset, entry: Entry, says: str, stored: Any) -
 def _rows(served: ServedDataset, entry: Entry, again: Again, stored: Any) -> list[list[dict[str, Any]]]:
     """Return the rows of a stored answer."""
     receipt = Receipt(served.session.ledger, entry, served.session.account, stored, fresh=False)
-    return [answer.rows() for answer in again.plan(served.policy).read(receipt, stored)]
+    return [answer.rows() for answer in stored_answers(receipt, again, served.policy)]

@@ -28,6 +28,7 @@ from tidegate.policy import Policy
 from tidegate.policy.changes import changes
 from tidegate.policy.toml import parse_policy, policy_from_dict, write_policy
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.drafts import DataInspection, PolicyPreview, PolicyView
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
 from tidegate.tables.inspection import inspect
 
@@ -44,7 +45,7 @@ class ChangedPolicy(Form):
     fingerprint: str = Field("", max_length=64, description="Of the policy that is changed; refused if it is another.")
 
 
-@routes.get("/data/{name}/policy")
+@routes.get("/data/{name}/policy", response_model=PolicyView)
 def get_policy(served: Served) -> Described:
     return {
         "name": served.name,
@@ -55,19 +56,19 @@ def get_policy(served: Served) -> Described:
     }
 
 
-@routes.post("/data/{name}/policy/previews")
+@routes.post("/data/{name}/policy/previews", response_model=PolicyPreview)
 def preview_policy(served: Served, body: ChangedPolicy) -> Described:
     return preview_change(served, body.toml)
 
 
-@routes.put("/data/{name}/policy")
+@routes.put("/data/{name}/policy", response_model=PolicyView)
 def change_policy(request: Request, served: Served, caller: CurrentCaller, body: ChangedPolicy) -> Described:
     caller.refuse_part()
     save_change(served, body.toml, fingerprint=body.fingerprint)
     return get_policy(request.app.state.datasets[served.name])
 
 
-@routes.post("/data/{name}/policy/check")
+@routes.post("/data/{name}/policy/check", response_model=DataInspection)
 def check_policy(served: Served) -> Described:
     return check_data(served)
 

@@ -25,6 +25,7 @@ from tidegate.policy.poll import Poll
 from tidegate.policy.poll_section import read_poll
 from tidegate.policy.section import Section
 from tidegate.policy.toml import write_collection
+from tidegate.service.models.polls import PollDraft, PollState
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Number, Served, router
 from tidegate.service.routes.polls import poll_state
 from tidegate.service.settings import service_url
@@ -138,7 +139,7 @@ def build(name: str, section: dict[str, Any]) -> Collection:
     return make()
 
 
-@routes.post("/data/{name}/polls/drafts")
+@routes.post("/data/{name}/polls/drafts", response_model=PollDraft)
 def draft_poll(request: Request, served: Served, body: NewPoll) -> Described:
     collection = body.read()
     poll, address = collection.poll, service_url(request)
@@ -158,7 +159,7 @@ def draft_poll(request: Request, served: Served, body: NewPoll) -> Described:
     }
 
 
-@routes.post("/data/{name}/polls", status_code=201)
+@routes.post("/data/{name}/polls", status_code=201, response_model=PollState)
 def create_poll(request: Request, served: Served, caller: CurrentCaller, body: NewPoll) -> Described:
     collection = body.read()
     refuse(served, collection)

@@ -20,6 +20,7 @@ from tidegate.extras import extra
 from tidegate.policy.collection import Collection
 from tidegate.policy.poll import Poll
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.polls import PollList, PollState, PrintSheet
 from tidegate.service.routes.collections import Survey, results_of
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
 from tidegate.service.settings import is_loopback, service_url
@@ -38,7 +39,7 @@ class SheetRequest(Form):
     count: int = Field(ge=1, le=MOST_SLIPS, strict=True, description="The number of new invitations.")
 
 
-@routes.get("/data/{name}/polls")
+@routes.get("/data/{name}/polls", response_model=PollList)
 def list_polls(request: Request, served: Served) -> Described:
     return {
         "polls": [_summary(request, served, name) for name in served.policy.polls],
@@ -46,7 +47,7 @@ def list_polls(request: Request, served: Served) -> Described:
     }
 
 
-@routes.get("/data/{name}/polls/{collection}")
+@routes.get("/data/{name}/polls/{collection}", response_model=PollState)
 def poll_state(request: Request, served: Served, collection: Survey) -> Described:
     definition, poll = poll_of(served, collection)
     survey = served.survey(collection)
@@ -68,7 +69,7 @@ def poll_state(request: Request, served: Served, collection: Survey) -> Describe
     }
 
 
-@routes.post("/data/{name}/polls/{collection}/sheets")
+@routes.post("/data/{name}/polls/{collection}/sheets", response_model=PrintSheet)
 def create_sheet(
     request: Request, served: Served, collection: Survey, caller: CurrentCaller, body: SheetRequest
 ) -> Described:

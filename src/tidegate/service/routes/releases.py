@@ -23,15 +23,24 @@ from tidegate.policy import Hiding
 from tidegate.policy.hiding import join_hidings
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.releases import (
+    ConcealmentDesk,
+    HidingDesk,
+    OutcomeList,
+    OwnRecord,
+    ReleaseAudit,
+    ReleasedPage,
+    RequestOutcome,
+    Withdrawn,
+)
 from tidegate.service.openapi_examples import EXAMPLES
+from tidegate.service.pagination import Cursor, Limit, link_next, position_number, read_cursor, write_cursor
 from tidegate.service.routes.dependencies import (
     NAMED,
-    After,
     Charts,
     CurrentCaller,
     Described,
     Form,
-    Limit,
     Served,
     router,
     with_charts,
@@ -44,6 +53,10 @@ if TYPE_CHECKING:
     from tidegate.release.tracks import Track
 
 routes = router()
+Released = Annotated[
+    int,
+    Query(ge=0, le=2**53, description="Return the records released after this number: `cursor` of an earlier page."),
+]
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
@@ -80,7 +93,7 @@ class Audit(Form):
     seed: int = Field(1, ge=0, le=2**31)
 
 
-@routes.get("/record")
+@routes.get("/record", response_model=OwnRecord)
 def own_record(request: Request, caller: CurrentCaller) -> Described:
     served: ServedDataset = request.app.state.datasets[caller.dataset]
     desks = [{"desk": name, **describe_promise(served, name)} for name in served.policy.release_promises]
@@ -101,7 +114,7 @@ def describe_promise(served: ServedDataset, promise: str) -> Described:
     }
 
 
-@routes.get("/data/{name}/desks/{promise}")
+@routes.get("/data/{name}/desks/{promise}", response_model=ConcealmentDesk | HidingDesk)
 def desk_state(
     served: Served,
     promise: Promise,
@@ -178,7 +191,7 @@ def _track(names: list[str], track: Track) -> Described:
     }
 
 
-@routes.post("/data/{name}/desks/{promise}/requests")
+@routes.post("/data/{name}/desks/{promise}/requests", response_model=OutcomeList)
 def request_records(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: RecordRequest
 ) -> Described:
@@ -190,7 +203,7 @@ def request_records(
     return {"outcomes": [outcomes[key].to_dict() for key in body.keys]}
 
 
-@routes.post("/data/{name}/desks/{promise}/status")
+@routes.post("/data/{name}/desks/{promise}/status", response_model=RequestOutcome)
 def request_status(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
 ) -> Described:
@@ -199,7 +212,7 @@ def request_status(
     return outcome.to_dict()
 
 
-@routes.post("/data/{name}/desks/{promise}/withdrawals")
+@routes.post("/data/{name}/desks/{promise}/withdrawals", response_model=Withdrawn)
 def withdraw_request(
     request: Request, served: Served, promise: Promise, caller: CurrentCaller, body: SingleKey
 ) -> Described:
@@ -208,20 +221,28 @@ def withdraw_request(
     return {"outcome": "withdrawn"}
 
 
-@routes.get("/data/{name}/desks/{promise}/released", responses=FILES)
+@routes.get(
+    "/data/{name}/desks/{promise}/released", responses=FILES, response_model=ReleasedPage | list[dict[str, Any]]
+)
 def released_records(
+    request: Request,
+    response: Response,
     served: Served,
     promise: Promise,
-    after: After = 0,
+    after: Released = 0,
+    cursor: Cursor = "",
     limit: Limit = 100,
     kind: Annotated[
         Literal["page", "csv", "json"],
         Query(description="A page of records, or all records after the cursor as a file."),
     ] = "page",
 ) -> Any:
+    after = read_cursor("released", cursor, position_number, after)
     if kind == "page":
-        records, cursor = served.desk(promise).released(after, limit=limit)
-        return {"records": records, "cursor": cursor, "next": cursor if len(records) == limit else None}
+        records, number = served.desk(promise).released(after, limit=limit)
+        is_last = len(records) < limit or not served.desk(promise).released(number, limit=1)[0]
+        following = link_next(request, response, None if is_last else write_cursor("released", number))
+        return {"records": records, "cursor": number, "next": following}
     return _file(served, promise, after, kind)
 
 
@@ -266,7 +287,7 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
     yield "[]\n" if before == "[" else "]\n"
 
 
-@routes.post("/data/{name}/desks/{promise}/audits")
+@routes.post("/data/{name}/desks/{promise}/audits", response_model=ReleaseAudit)
 def audit_release(served: Served, promise: Promise, body: Audit) -> Described:
     size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
     simulate = _observe_hiding if promise in served.policy.hidings else _observe_concealment

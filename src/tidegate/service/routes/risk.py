@@ -16,6 +16,16 @@ from tidegate.exact import say as number
 from tidegate.operators import BASKET_OPERATORS, VALUE_OPERATORS, SquareWave, parameters_of
 from tidegate.operators import BasketOperator as OnBaskets
 from tidegate.policy.promises import Guarantee
+from tidegate.service.models.base import Codes
+from tidegate.service.models.risk import (
+    BasketMeasures,
+    MeasuredOperator,
+    OperatorAdvice,
+    OperatorComparison,
+    RiskConversion,
+    RiskCurve,
+    RiskMeaning,
+)
 from tidegate.service.routes.dependencies import Charts, Described, Form, Number, router, with_charts
 from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, errors_chart, operators_chart
 from tidegate.service.routes.risk_meaning import curve, identification, meaning
@@ -116,7 +126,7 @@ class Requirement(Form):
     loss: Number | None = None
 
 
-@routes.get("/risk/conversion")
+@routes.get("/risk/conversion", response_model=RiskConversion)
 def convert_risk(
     worlds: Figure,
     rho: Figure | None = None,
@@ -187,14 +197,14 @@ def _certainty(reading: Reading) -> str:
     return f"; an adversary can then answer a yes/no question about one person with a certainty of up to {reading.yes_no:.4g}"
 
 
-@routes.get("/risk/meaning")
+@routes.get("/risk/meaning", response_model=RiskMeaning)
 def explain_risk(rho: Figure, worlds: Figure | None = None, guarantee: Reads = None, within: Within = 0) -> Described:
     count = None if worlds is None else possibilities(exact(worlds), within)
     explained = meaning(exact(rho), count, guarantee or "worst-case")
     return {"rho": rho, "worlds": worlds, **explained}
 
 
-@routes.get("/risk/curve")
+@routes.get("/risk/curve", response_model=RiskCurve)
 def draw_risk(
     worlds: Figure,
     most: Annotated[float | None, Query(gt=0, le=1000, description="The largest loss of the curve.")] = None,
@@ -206,12 +216,12 @@ def draw_risk(
     return {"worlds": worlds, **curve(count, most=end, points=points, guarantee=guarantee or "worst-case")}
 
 
-@routes.post("/risk/operators")
+@routes.post("/risk/operators", response_model=MeasuredOperator)
 def measure_operator(body: OperatorRequest) -> Described:
     return _measure(body)
 
 
-@routes.post("/risk/comparisons")
+@routes.post("/risk/comparisons", response_model=OperatorComparison)
 def compare_operators(body: Comparison) -> Described:
     operators = [_measure(operator) for operator in body.operators]
     return with_charts({"operators": operators}, {"operators": operators_chart(operators)})
@@ -231,7 +241,7 @@ def _measure(body: OperatorRequest) -> Described:
     return {**measured.to_dict(), "parameters": as_text, "rows": rows}
 
 
-@routes.post("/risk/baskets")
+@routes.post("/risk/baskets", response_model=BasketMeasures)
 def measure_baskets(body: Basket) -> Described:
     from tidegate.collect.baskets.design import usual_maximum  # here: numpy is slow to import
     from tidegate.collect.baskets.measures import measure_baskets as measure
@@ -281,7 +291,7 @@ def _maximum(supports: list[float]) -> tuple[Fraction, ...]:
     return each
 
 
-@routes.post("/risk/advice")
+@routes.post("/risk/advice", response_model=OperatorAdvice)
 def advise_operator(body: Requirement) -> Described:
     from tidegate.collect.adviser import advise, plain_universe
 
@@ -315,7 +325,7 @@ class Calculation(Form):
     advice: Requirement | None = None
 
 
-@routes.post("/risk/code")
+@routes.post("/risk/code", response_model=Codes)
 def risk_as_code(body: Calculation) -> Described:
     if sum(part is not None for _, part in body) != 1:
         raise Unsupported("Specify exactly one calculation: conversion, operators, baskets or advice.")

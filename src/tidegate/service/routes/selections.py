@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from tidegate.accounting.explain import explain_hiding
 from tidegate.errors import NotThere
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.models.releases import SelectionList, SelectionView
 from tidegate.service.routes.dependencies import Described, Form, Served, router
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ class OpenRequest(Form):
     later: bool = Field(False, description="Choose among the records that were added since the last selection.")
 
 
-@routes.get("/data/{name}/selections")
+@routes.get("/data/{name}/selections", response_model=SelectionList)
 def list_selections(served: Served) -> Described:
     return {"selections": [selection.to_dict() for selection in open_selections(served)]}
 
 
-@routes.post("/data/{name}/selections")
+@routes.post("/data/{name}/selections", response_model=SelectionView)
 def open_selection(served: Served, body: OpenRequest) -> Described:
     _refuse_without_hiding(served)
     return served.session.open_release(sensitive=body.sensitive, later=body.later).to_dict()

@@ -15,7 +15,17 @@ from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.etags import is_known, tag_of, unchanged
 from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
+from tidegate.service.models.syntheses import (
+    PaidQualityReply,
+    QualityReport,
+    SynthesisJob,
+    SynthesisPage,
+    SynthesisPreviewReply,
+    SyntheticTableSet,
+)
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_id, read_cursor
 from tidegate.service.routes.dependencies import (
     Charts,
     Column,
@@ -23,10 +33,8 @@ from tidegate.service.routes.dependencies import (
     Described,
     Form,
     Key,
-    Limit,
     Number,
     Served,
-    as_page,
     caller_key,
     router,
     with_charts,
@@ -101,7 +109,7 @@ class QualityPurchase(Form):
     epsilon: Number
 
 
-@routes.post("/data/{name}/syntheses/previews")
+@routes.post("/data/{name}/syntheses/previews", response_model=SynthesisPreviewReply)
 def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, body: Synthesis) -> Described:
     options = body.options()
     before = served.session.preview_synthesis(**options).to_dict()
@@ -109,7 +117,7 @@ def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, b
     return {**before, "code": synthesis_code(options, **service, preview=caller.role != OWNER)}
 
 
-@routes.post("/data/{name}/syntheses", status_code=202)
+@routes.post("/data/{name}/syntheses", status_code=202, response_model=SynthesisJob)
 def start_synthesis(
     request: Request, served: Served, caller: CurrentCaller, body: SynthesisOrder, key: Key = ""
 ) -> Described:
@@ -121,20 +129,22 @@ def start_synthesis(
     return job_to_dict(_jobs(served).add(job))
 
 
-@routes.get("/data/{name}/syntheses")
+@routes.get("/data/{name}/syntheses", response_model=SynthesisPage)
 def list_syntheses(
-    served: Served, limit: Limit = 100, after: Annotated[str, Query(pattern=r"^([0-9a-f]{20})?$")] = ""
+    request: Request, response: Response, served: Served, limit: Limit = 100, cursor: Cursor = ""
 ) -> Described:
-    items = [job_to_dict(job) for job in _jobs(served).of(served.name, after=after, limit=limit)]
-    return as_page("syntheses", items, limit, items[-1]["id"] if items else None)
+    after = read_cursor("syntheses", cursor, position_id, "")
+    jobs = _jobs(served).of(served.name, after=after, limit=limit + 1)
+    shown, following = first_page(jobs, limit, lambda job: job.id, "syntheses")
+    return {"syntheses": [job_to_dict(job) for job in shown], "next": link_next(request, response, following)}
 
 
-@routes.get("/data/{name}/syntheses/{job}")
+@routes.get("/data/{name}/syntheses/{job}", response_model=SynthesisJob)
 def synthesis_state(served: Served, job: JobName) -> Described:
     return job_to_dict(_job(served, job))
 
 
-@routes.get("/data/{name}/syntheses/{job}/tables")
+@routes.get("/data/{name}/syntheses/{job}/tables", response_model=SyntheticTableSet)
 def describe_tables(served: Served, job: JobName) -> Described:
     # `cost` is the cost of this request, which is zero; `charged` is the cost of the job
     done = _job(served, job)
@@ -143,6 +153,7 @@ def describe_tables(served: Served, job: JobName) -> Described:
 
 @routes.get("/data/{name}/syntheses/{job}/tables/{number}", response_class=Response, responses=FILES)
 def download_table(
+    request: Request,
     served: Served,
     job: JobName,
     number: Annotated[int, Path(ge=1, le=100)],
@@ -150,17 +161,21 @@ def download_table(
 ) -> Response:
     from tidegate.synthesize.files import FORMATS
 
-    tables = tables_of(served, _job(served, job))
+    stored = _job(served, job)
+    tag = tag_of(served.name, stored.id, stored.entry, number, kind)  # the tables of an entry never change
+    if stored.entry and is_known(request, tag):
+        return unchanged(Response(), tag)
+    tables = tables_of(served, stored)
     if number > len(tables):
         raise NotThere(f"This synthesis has {'one table' if len(tables) == 1 else f'{len(tables):,} tables'}.")
     file: Any = io.BytesIO()
     table = tables[number - 1].to_arrow()
     FORMATS[kind](safe_table(table) if kind == "csv" else table, file)
-    headers = {"content-disposition": f'attachment; filename="{served.name}-{number}.{kind}"'}
+    headers = {"content-disposition": f'attachment; filename="{served.name}-{number}.{kind}"', "etag": tag}
     return Response(file.getvalue(), media_type=KINDS[kind], headers=headers)
 
 
-@routes.get("/data/{name}/syntheses/{job}/quality", responses=REPORT)
+@routes.get("/data/{name}/syntheses/{job}/quality", responses=REPORT, response_model=QualityReport)
 def synthesis_quality(
     served: Served,
     job: JobName,
@@ -192,7 +207,7 @@ def _quality_charts(report: Quality, column: str) -> dict[str, Chart]:
     return charts | ({"coefficients": coefficients(report.regression)} if report.regression else {})
 
 
-@routes.post("/data/{name}/syntheses/{job}/paid-quality")
+@routes.post("/data/{name}/syntheses/{job}/paid-quality", response_model=PaidQualityReply)
 def paid_quality(
     served: Served, caller: CurrentCaller, job: JobName, body: QualityPurchase, key: Key = ""
 ) -> Described:

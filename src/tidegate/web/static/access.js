@@ -1,4 +1,4 @@
-// Create tokens, show each once with its sign-in link, revoke them after a confirmation.
+// Create tokens and one-time links, show each once, revoke tokens after a confirmation, end sessions.
 
 import { showCode } from "./code.js";
 import { element, number } from "./elements.js";
@@ -35,6 +35,26 @@ byId("make").addEventListener("submit", async (event) => {
   if (token) showToken(token);
 });
 
+byId("make-link").addEventListener("click", async () => {
+  const link = await post("/v1/links", { user: requestBody() });
+  if (!link) return;
+  showLink(link);
+  byId("make").reset();
+  arrange();
+  addRow(link);
+});
+
+/** Show a new one-time link; the page stores it nowhere. */
+function showLink(link) {
+  byId("made").replaceChildren(
+    element("h2", {}, `Sign-in link for ${link.name}`),
+    element("p", {}, `This link is shown only once. It works once, within 15 minutes: give it to ${link.name} now.`),
+    snippet("Sign-in link", link.link),
+  );
+  byId("made").hidden = false;
+  byId("made").scrollIntoView({ block: "nearest" });
+}
+
 function snippet(kind, text) {
   const bar = element("div", { class: "bar" }, element("span", {}, kind), element("button", { type: "button", class: "plain copy" }, "Copy"));
   return element("div", { class: "snippet" }, bar, element("pre", {}, element("code", {}, text)));
@@ -63,16 +83,30 @@ function addRow(token) {
   if (!body) return;
   const cell = (text, more = {}) => element("td", more, text ?? "");
   const name = element("td", {}, token.name, element("br"), element("code", { class: "quiet small" }, token.id));
-  const button = element("button", { type: "button", class: "second-choice revoke" }, "Revoke");
+  const buttons = [element("button", { type: "button", class: "second-choice new-link" }, "Sign-in link"), " ", element("button", { type: "button", class: "second-choice revoke" }, "Revoke")];
   const row = element("tr", { "data-token": token.id, "data-name": token.name }, name, cell(token.role), cell(token.dataset ?? "all", { "data-label": "data set" }),
-    cell(token.share && `${number(token.share)} ${unitOf(token.dataset)}`, { class: "number", "data-label": token.share && "budget share" }), cell("now", { "data-label": "created" }), cell(`until ${token.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, button));
+    cell(token.share && `${number(token.share)} ${unitOf(token.dataset)}`, { class: "number", "data-label": token.share && "budget share" }), cell(token.method === "link" ? "one-time links" : "token", { "data-label": "sign-in" }), cell(`now, by ${token.maker}`, { "data-label": "created" }), cell("never", { "data-label": "last use" }), cell(`until ${token.expires.slice(0, 10)}`, { "data-part": "state" }), element("td", {}, ...buttons));
   body.prepend(row);
 }
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button.revoke");
   if (button) confirmRevocation(button.closest("tr"));
+  const ofLink = event.target.closest?.("button.new-link");
+  if (ofLink) newLink(ofLink.closest("tr"));
+  const ofSession = event.target.closest?.("button.end");
+  if (ofSession) endSession(ofSession.closest("tr"));
 });
+
+async function newLink(row) {
+  const link = await post("/v1/links", { token: row.dataset.token });
+  if (link) showLink(link);
+}
+
+async function endSession(row) {
+  const ended = await remove(`/v1/sessions/${row.dataset.session}`);
+  if (ended) row.querySelector('[data-part="state"]').textContent = "ended now";
+}
 
 /** Ask for confirmation: a revoked token cannot be restored. */
 function confirmRevocation(row) {
@@ -88,7 +122,7 @@ async function revoke(row) {
   const revoked = await remove(`/v1/tokens/${row.dataset.token}`);
   if (!revoked) return;
   row.querySelector('[data-part="state"]').textContent = "revoked now";
-  row.querySelector("button.revoke").remove();
+  for (const button of row.querySelectorAll("button")) button.remove();
 }
 
 arrange();

@@ -1,6 +1,9 @@
 // Requests to the service in JSON. An error is shown on the page, and the result is null.
 
-const CSRF = document.querySelector('meta[name="csrf"]')?.content ?? "";
+import { endSession, hasTypedWork, isAttended, requestSent } from "./session.js";
+
+const csrf = () => document.querySelector('meta[name="csrf"]')?.content ?? ""; // a new sign-in in another tab changes it
+const ENDED = { code: "not-signed-in", what: "Your session has ended. What you typed is still on this page.", do: "Sign in in a new tab, then try again.", facts: {} };
 
 export const get = (address) => talk("GET", address);
 export const post = (address, body, more = {}) => talk("POST", address, body, more);
@@ -8,7 +11,7 @@ export const remove = (address) => talk("DELETE", address);
 
 /** Send a request without showing an error: {"value"} or {"error"}. */
 export async function quietly(method, address, body, more = {}) {
-  const headers = { Accept: "application/json", "X-CSRF-Token": CSRF, ...more };
+  const headers = { Accept: "application/json", "X-CSRF-Token": csrf(), ...(isAttended() ? {} : { "X-Unattended": "yes" }), ...more };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
@@ -16,12 +19,17 @@ export async function quietly(method, address, body, more = {}) {
   } catch {
     return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
+  if (response.status === 401 && hasTypedWork()) {
+    endSession();
+    return { error: ENDED };
+  }
   if (response.status === 401) {
     const page = location.pathname + location.search;
     try { sessionStorage.setItem(`hash of ${page}`, location.hash); } catch { /* private windows store nothing */ }
     location.assign(`/console/sign-in?next=${encodeURIComponent(page)}`);
     return new Promise(() => {}); // the page is about to close
   }
+  if (isAttended()) requestSent();
   const content = await response.json().catch(() => ({}));
   return response.ok ? { value: content } : { error: problemIn(content, response.status) };
 }

@@ -15,7 +15,7 @@ export function showHistory(at, first, ask) {
     next = page.next;
     byId("older").hidden = next === null;
   };
-  const load = (after) => get(`${at}/history?newest=true&limit=${LIMIT}${after ? `&after=${after}` : ""}`);
+  const load = (cursor) => get(`${at}/history?newest=true&limit=${LIMIT}${cursor ? `&cursor=${cursor}` : ""}`);
   byId("older").addEventListener("click", async () => {
     const page = await load(next);
     if (page) add(page);
@@ -23,7 +23,7 @@ export function showHistory(at, first, ask) {
   add(first);
   return {
     again: async () => {
-      const page = await load(0);
+      const page = await load("");
       if (!page) return;
       byId("history").replaceChildren();
       add(page);

@@ -136,7 +136,7 @@ async function make() {
   if (!drafted) return;
   at("make-it").disabled = true;
   const created = await post(place, drafted);
-  if (created) location.assign(`/console${place}/${created.collection}`);
+  if (created) location.assign(`${place.replace("/v1", "/console")}/${created.collection}`);
   else at("make-it").disabled = !drafted;
 }
 

@@ -8,9 +8,9 @@ const at = (id) => document.getElementById(id);
 
 /** Return a function that shows the current page of released records again. */
 export function releasedRecords(desk) {
-  const pages = [0];
+  const pages = [""]; // the cursor of each page
   async function show() {
-    const page = await get(`${desk.at}/released?limit=${PAGE}&after=${pages.at(-1)}`);
+    const page = await get(`${desk.at}/released?limit=${PAGE}&cursor=${pages.at(-1)}`);
     if (!page) return;
     at("no-records").hidden = page.records.length > 0 || pages.length > 1;
     fill(at("released"), page.records.length ? desk.releases : [], page.records.map((record) => desk.releases.map((name) => record[name] ?? "missing")));

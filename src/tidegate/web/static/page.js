@@ -34,7 +34,7 @@ function switchExplanations(button) {
 
 async function signOut() {
   const signedOut = await post("/v1/sign-out", {});
-  if (signedOut) location.assign("/console/sign-in");
+  if (signedOut) location.assign(signedOut.next ?? "/console/sign-in");
 }
 
 async function copy(button) {

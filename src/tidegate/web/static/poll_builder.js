@@ -120,7 +120,7 @@ async function open() {
   tell(error);
   if (!value) return;
   forgetDraft(draftKey);
-  location.assign(`/console${page.at}/${value.poll}/share`);
+  location.assign(`${page.at.replace("/v1", "/console")}/${value.poll}/share`);
 }
 
 // Events

@@ -1,4 +1,4 @@
-// Sign in with a token: typed, or in the fragment of a link, which browsers never send.
+// Sign in with a token or a one-time link: typed, or in the fragment of a link, which browsers never send.
 
 import { problemIn, tell } from "./api.js";
 
@@ -31,7 +31,7 @@ form.addEventListener("submit", (event) => {
 
 function fromLink() {
   const fragment = location.hash.slice(1);
-  if (!fragment.startsWith("tg_")) return;
+  if (!fragment.startsWith("tg_") && !fragment.startsWith("tgl_")) return;
   history.replaceState(null, "", location.pathname + location.search); // keep the token out of the history and bookmarks
   signIn(fragment);
 }

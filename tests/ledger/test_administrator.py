@@ -1,0 +1,252 @@
+"""Mistakes and mishaps of administration: nothing is refunded, nothing is lost, and one sentence says what happened.
+
+Others are elsewhere: copies of a file in use and lost logs (test_file.py), old backups (test_backup.py), replaced and forked
+files (test_witness.py), a second or a moved ledger over one source (test_known_sources.py), moves to another store
+(test_custody.py), terminated connections (test_postgres_gone.py).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ledger.charges import charge, charges, has_one_sentence, open_ledger, verify_clean
+from ledger.children import Child
+from sqlalchemy.engine import make_url
+from support.people import people_policy
+
+from tidegate.accounting import ZERO, Amount
+from tidegate.errors import LedgerUnavailable, TidegateError
+from tidegate.ledger import Ledger, chain, postgres
+
+POLICY = people_policy()
+NOBODY = 65534
+
+
+# The clock ----------------------------------------------------------------------------------------------------------
+
+
+class Yesterday(datetime):
+    @classmethod
+    def now(cls, tz: Any = None) -> Any:
+        return datetime.now(tz) - timedelta(days=1)
+
+
+def test_clock_set_back_changes_no_total_and_is_noted(ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = open_ledger(ledger_url)
+    monkeypatch.setattr(chain, "datetime", Yesterday)
+    charge(ledger, POLICY, "more", "0.1").record("stored")
+    assert charge(ledger, POLICY, "before", "0.1").cost == ZERO
+    verdict = ledger.verify()
+    assert (verdict.problems, verdict.spent["people"]) == ([], Amount.up("0.2"))
+    assert verdict.notes == [
+        "Entry 4: its time is before that of the previous entry.",
+        "Entry 5: its time is before that of the previous entry.",
+    ]
+    ledger.close()
+
+
+# Files --------------------------------------------------------------------------------------------------------------
+
+
+def fill_disk(pipe: Any, path: str, room: int) -> None:
+    """Charge until the file system accepts no more bytes; send the number of charges and the error."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    ledger = Ledger(path)
+    sizes = [Path(f"{path}{end}").stat().st_size for end in ("", "-wal")]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes) + room, resource.RLIM_INFINITY))
+    count = 0
+    try:
+        while count < 2000:
+            charge(ledger, POLICY, count, "1e-20")
+            count += 1
+    except TidegateError as error:
+        pipe.send((count, error.what, error.do))
+    os._exit(0)
+
+
+@pytest.mark.parametrize("room", [30_000, 31_111, 64_000])
+def test_full_disk_in_the_middle_of_a_charge_keeps_every_earlier_charge(tmp_path: Path, room: int) -> None:
+    path = str(tmp_path / "people.ledger")
+    open_ledger(path).close()
+    child = Child(fill_disk, path, room)
+    count, what, do = child.hear()
+    child.process.join()
+    assert 0 < count < 2000
+    assert what in (
+        f"The disk of the ledger {path} is full, so the entry was not written.",
+        f"The disk of the ledger {path} cannot be written or read (disk I/O error), so the entry was not written.",
+    )
+    assert "the same query is charged once" in do
+    ledger = Ledger(path)
+    assert len(charges(ledger)) == 1 + count
+    assert charge(ledger, POLICY, count, "1e-20").cost == Amount.up("1e-20"), "there is room again"
+    verify_clean(ledger)
+    ledger.close()
+
+
+def try_permissions(pipe: Any, path: str, user: int) -> None:
+    """Charge as another user; send the error."""
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setuid(user)
+    try:
+        charge(Ledger(path), POLICY, "more", "0.1")
+        pipe.send(("charged", ""))
+    except TidegateError as error:
+        pipe.send((error.what, error.do))
+    os._exit(0)
+
+
+@pytest.mark.parametrize(
+    ("folder_mode", "file_mode", "sentence"),
+    [
+        (0o755, 0o600, "The ledger {path} cannot be opened: Permission denied."),
+        (0o700, 0o600, "The ledger {path} cannot be opened: Permission denied."),
+        (0o755, 0o644, "The ledger {path} is read-only, so nothing was charged."),
+    ],
+)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a child as another user")
+def test_wrong_permissions_are_reported_and_nothing_is_charged(
+    tmp_path: Path, folder_mode: int, file_mode: int, sentence: str
+) -> None:
+    for folder in [*tmp_path.parents][:3]:
+        if folder.stat().st_uid == os.geteuid() and folder.name.startswith(("pytest", "popen", "tg.")):
+            folder.chmod(0o755)
+    path = tmp_path / "people.ledger"
+    ledger = open_ledger(str(path))
+    ledger.close()
+    path.chmod(file_mode)
+    tmp_path.chmod(folder_mode)
+    child = Child(try_permissions, str(path), NOBODY)
+    what, do = child.hear()
+    child.process.join()
+    tmp_path.chmod(0o755)
+    path.chmod(0o600)
+    assert what == sentence.format(path=path)
+    assert do
+    ledger = Ledger(str(path))
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.1")
+    ledger.close()
+
+
+# Postgres -----------------------------------------------------------------------------------------------------------
+
+
+def test_stopped_and_started_server_loses_nothing(postgres_server: Any, postgres_url: str) -> None:
+    ledger = open_ledger(postgres_url)
+    waiting = charge(ledger, POLICY, "charged, not yet recorded", "0.1")
+    postgres_server.stop()
+    try:
+        for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: waiting.record("late"), ledger.head):
+            with pytest.raises(LedgerUnavailable) as refused:
+                attempt()
+            assert refused.value.what == f"The ledger {ledger.store.shown} does not respond (OperationalError)."
+            assert "Check that the database is running" in refused.value.do
+    finally:
+        postgres_server.ensure_postgres_running()
+    assert waiting.record("late") == "late"
+    assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.3")
+    ledger.close()
+
+
+class Network:
+    """A proxy between TCP clients and the server's socket, which can stop forwarding in each direction."""
+
+    def __init__(self, server: Path) -> None:
+        self._server, self._sockets = server, list[socket.socket]()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.has_requests, self.has_replies = threading.Event(), threading.Event()
+        self.heal()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def heal(self) -> None:
+        """Forward everything from now on. Connections that lost bytes are gone, as after a real partition."""
+        for end in self._sockets:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        self.has_requests.set()
+        self.has_replies.set()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(str(self._server))
+                self._sockets += [client, server]
+                for ends in ((client, server, self.has_requests), (server, client, self.has_replies)):
+                    threading.Thread(target=self._forward, args=ends, daemon=True).start()
+
+    def _forward(self, source: socket.socket, target: socket.socket, is_open: threading.Event) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                if is_open.is_set():
+                    target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        self._listener.close()
+        self.heal()
+
+
+@pytest.fixture
+def network(postgres_server: Any) -> Iterator[Network]:
+    [path] = Path(postgres_server.pgdata).glob(".s.PGSQL.[0-9]*[0-9]")
+    network = Network(path)
+    yield network
+    network.close()
+
+
+@pytest.mark.parametrize("lost", ["requests", "replies"])
+def test_partitioned_worker_reports_it_and_the_request_is_charged_once(
+    network: Network, postgres_url: str, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """Without replies, the server may have committed: the repetition finds out."""
+    monkeypatch.setattr(postgres, "REPLY_SECONDS", 0.5)
+    name = make_url(postgres_url).database
+    ledger = open_ledger(f"postgresql://postgres@127.0.0.1:{network.port}/{name}?connect_timeout=2")
+    waiting = charge(ledger, POLICY, "charged, not yet recorded", "0.1")
+    commit = postgres.LedgerConnection.commit
+
+    def cut(connection: Any) -> None:
+        (network.has_requests if lost == "requests" else network.has_replies).clear()
+        commit(connection)
+
+    monkeypatch.setattr(postgres.LedgerConnection, "commit", cut)
+    for attempt in (lambda: charge(ledger, POLICY, "more", "0.1"), lambda: waiting.record("late")):
+        with pytest.raises(LedgerUnavailable) as refused:
+            attempt()
+        assert refused.value.what == f"The ledger {ledger.store.shown} does not respond (OperationalError)."
+        assert has_one_sentence(refused.value)
+    monkeypatch.setattr(postgres.LedgerConnection, "commit", commit)
+    network.heal()
+    again = charge(ledger, POLICY, "more", "0.1")
+    assert again.cost == (Amount.up("0.1") if lost == "requests" else ZERO)
+    assert (again.record("result"), waiting.record("later")) == ("result", "later")
+    assert verify_clean(ledger).spent["people"] == Amount.up("0.3")
+    ledger.close()
+
+
+def test_partitioned_reader_does_not_wait_forever(
+    network: Network, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "REPLY_SECONDS", 0.5)
+    ledger = open_ledger(f"postgresql://postgres@127.0.0.1:{network.port}/{make_url(postgres_url).database}")
+    network.has_replies.clear()
+    with pytest.raises(LedgerUnavailable, match=r"does not respond \(OperationalError\)"):
+        list(ledger.entries())
+    network.heal()
+    assert len(list(ledger.entries())) == 4
+    ledger.close()
