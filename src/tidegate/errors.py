@@ -180,6 +180,10 @@ class StaleQuote(RequestError):
     code = "stale-quote"
 
 
+class NameTaken(RequestError):
+    code = "name-taken"
+
+
 class AccessError(TidegateError):
     code = "access-error"
 

@@ -63,7 +63,7 @@ def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console,
     fill_form(tab, what="mean")
     fill_form(tab, **{"epsilon-number": "0.2"})
     rho, epsilon, error = numbers(tab)
-    title = tab.locator("#picture h3").inner_text()
+    title = tab.locator("#picture h2").inner_text()
     assert title == f"The mean of age is within {error:g} of the true value with 95% confidence"
     expect(tab.locator("#picture .tg-wide .band path")).to_have_count(2)
     tab.locator("#error-slider").press("PageUp")
@@ -72,7 +72,7 @@ def test_slider_updates_the_other_two_and_the_chart_at_no_cost(console: Console,
     assert more_error > error
     assert less_epsilon < epsilon
     assert less_rho < rho
-    assert tab.locator("#picture h3").inner_text() != title
+    assert tab.locator("#picture h2").inner_text() != title
     assert "→" in tab.locator("[data-meter=person] [data-part=after]").inner_text()
     assert spent(console) == before
 
@@ -122,15 +122,16 @@ def test_unavailable_slider_shows_the_reason(console: Console, sign_in: SignIn) 
     tab.locator("#picture").get_by_text("rows of the requested one, 95%").wait_for()
 
 
-def test_grouped_answer_is_shown_as_a_table_and_a_bar_chart(console: Console, sign_in: SignIn) -> None:
+def test_grouped_answer_is_shown_as_a_table_and_a_chart(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, ASK)
+    fill_form(tab, what="count")
     tab.get_by_role("checkbox", name="town").check()
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
     fill_form(tab, **{"epsilon-number": "0.3"})
     tab.get_by_text("The number of rows where sex = 'female' by town would cost 0.3").wait_for()
     buy(tab)
-    tab.locator("#answer-chart .tg-wide .bar rect").first.wait_for()
+    tab.locator("#answer-chart .tg-wide .interval circle").first.wait_for()
     expect(tab.locator("#told tbody tr")).to_have_count(4)
     expect(tab.locator("#answer-chart .tg-wide .interval g")).to_have_count(4)
     title = tab.locator("#answer-chart h3").inner_text()
@@ -167,6 +168,7 @@ def test_large_answer_is_shown_in_pages_that_cost_nothing(fresh_console: Console
 @pytest.mark.long  # answer/test_derive.py keeps the claim
 def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, sign_in: SignIn) -> None:
     tab = sign_in(fresh_console, OWNER, ASK)
+    fill_form(tab, what="count")
     tab.get_by_role("checkbox", name="town").check()
     fill_form(tab, **{"epsilon-number": "0.4"})
     buy(tab)
@@ -186,6 +188,7 @@ def test_sql_is_previewed_and_unsupported_sql_shows_an_error(console: Console, s
     tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("radio", name="SQL").check()
     tab.get_by_role("textbox", name="SQL").fill("SELECT town, AVG(age) FROM people GROUP BY town")
+    fill_form(tab, **{"epsilon-number": "1.5"})  # with less, it would be useless
     tab.get_by_text("The mean of age by town would cost").wait_for()
     tab.get_by_role("textbox", name="SQL").fill("SELECT * FROM people")
     tab.locator("#refused").get_by_text("Ask for statistics: SELECT").wait_for()
@@ -218,7 +221,26 @@ def test_public_number_of_rows_is_not_sold(console: Console, sign_in: SignIn) ->
     tab = sign_in(console, OWNER, ASK)
     tab.get_by_role("radio", name="SQL").check()
     tab.get_by_role("textbox", name="SQL").fill("SELECT COUNT(*) FROM people")
-    tab.locator("#refused").get_by_text("The number of rows is public").wait_for()
+    tab.locator("#refused").get_by_text("The number of rows is public: 600.").wait_for()
+    tab.get_by_role("radio", name="form").check()
+    assert tab.locator("#what").input_value() == "mean", "the form does not start with a public number"
+    tab.locator("#what").select_option("count")
+    tab.locator("#refused").get_by_text("The number of rows is public: 600.").wait_for()
+    assert button(tab).is_disabled()
+
+
+def test_useless_query_is_refused_in_the_preview_with_the_epsilon_that_would_do(
+    console: Console, sign_in: SignIn
+) -> None:
+    tab = sign_in(console, OWNER, ASK)
+    fill_form(tab, what="mean", **{"epsilon-number": "0.001"})
+    refusal = tab.locator("#refused", has_text="would be useless")
+    refusal.wait_for()
+    assert button(tab).is_disabled()
+    better = refusal.inner_text().split("Request epsilon ")[1].split(" ")[0]
+    fill_form(tab, **{"epsilon-number": better})
+    expect(refusal).to_be_hidden()
+    assert button(tab).is_enabled()
 
 
 def test_code_snippet_runs_the_query_of_the_page(

@@ -21,6 +21,7 @@ from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
 from tidegate.ledger.diaries import hold_diary
 from tidegate.ledger.jobs import Job, Jobs
+from tidegate.ledger.library import Library
 from tidegate.ledger.replies import Replies
 from tidegate.ledger.schema import leases
 from tidegate.ledger.sessions import Sessions, StoredSession
@@ -75,6 +76,7 @@ def write_everything(url: str, folder: Path) -> None:
         Tokens(session.ledger.store).add(
             StoredToken("t", "salt", "hash", "analyst", "ann", "", "", "", "2026-01-01", "")
         )
+        Library(session.ledger.store).add("people", "question", owner="ann", name="women", body="{}")
         Replies(session.ledger.store).begin("t", "key", "request")
         for number in range(3):
             token = StoredToken(

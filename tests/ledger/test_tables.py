@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "tidegate_links": "links of 15 minutes; their creation and their use have entries",
     "tidegate_token_uses": "the day of the last use, for information only",
     "tidegate_jobs": SERVICE,
+    "tidegate_library": "saved questions and dashboards; answers are read from the entries that they name, never from here",
     "tidegate_replies": SERVICE,
     "tidegate_limits": SERVICE,
     "tidegate_leases": "which process continues a synthesis; it changes no number, and a line is written once in any case",

@@ -74,6 +74,7 @@ ELSEWHERE = {
     "answer/mechanisms/regression.py": "the error of an answer, simulated from released values",
     "collect/baskets/bitsets.py": "names of chunks",
     "ledger/tokens.py": "names and salts of tokens",
+    "ledger/library.py": "names of saved questions and dashboards",
     "service/access/tokens.py": "secrets of tokens, from the operating system",
     "service/access/callers.py": "a key for this process's memory of callers",
     "service/access/sessions.py": "secrets of sign-ins, from the operating system",

@@ -20,6 +20,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
 PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people", "entry": "1"}
+PLACES |= {"answer": "0" * 64, "item": "0" * 20}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
     "quotes": {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": 0.1, "anyway": True},
@@ -38,6 +39,8 @@ BODIES: dict[str, Any] = {
     "baskets": {"operator": "cut-and-paste", "size": 5, "cutoff": 3, "rho": 0.1},
     "advice": {"values": 4, "clients": 100, "epsilon": 1},
     "code": {"conversion": {"worlds": 99, "rho": 0.1}},
+    "questions": {"name": "Women", "request": {"sql": "SELECT AVG(age) FROM people", "epsilon": 0.1}},
+    "dashboards": {"name": "All", "questions": []},
     "tokens": {"role": "analyst", "name": "new"},
     "people": {"fields": {"name": ["people"], "unit": ["row"]}},
     "links": {"token": "0000000000000000"},

@@ -6,13 +6,13 @@ import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import label_text, number
-from tidegate.charts import Axis, Band, Bar, Chart, Interval, Line, Table, numbers
+from tidegate.charts import Axis, Band, Cell, Chart, Interval, Line, Table, numbers
 from tidegate.html import render
 from tidegate.html.notebook import budget_bar, show, table_of
 from tidegate.html.render import sentence
@@ -21,53 +21,173 @@ if TYPE_CHECKING:
     from tidegate.answer.derive import Derived
     from tidegate.answer.result import Answer, Answers, Preview
 
-MOST_BARS, MOST_ROWS = 60, 60  # above, a line with a band; of a table in a notebook
+MOST_DOTS, MOST_ROWS = 60, 60  # above, a line with a band; of a table in a notebook
+MOST_CELLS, MOST_BLOCKS = 200, 100  # above, blocks of numbers
+MOST_LINES, LINE = 30, 26  # groups below each other, and their height in pixels
+SHADES = 8  # of a heat map whose intervals are not known
 INTERVAL = "95% interval of the noise"
 NUMBERS = ("low", "high", "noisy")
+Order = Literal["policy", "label", "largest", "smallest"]
 SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
 
 
 def chart(answer: Answer) -> Chart:
-    """Return bars with their 95% intervals; a line with a band for many numbers."""
+    """Return dots with their 95% intervals; a heat map for two columns; a line with a band for many numbers."""
     compared = answer.comparison
     question = sentence(answer.query.says())
     title = f"{question}. {compared.says()}" if compared else question
     unit = "rows" if answer.query.statistic in ("count", "histogram") else answer.query.column or ""
-    return rows_chart(answer.rows(), answer.query.statistic, title=title, unit=unit)
+    equal = compared is not None and not compared.differences
+    return rows_chart(answer.rows(), answer.query.statistic, title=title, unit=unit, equal=equal)
 
 
-def page_chart(part: Mapping[str, Any]) -> Chart:
+def page_chart(part: Mapping[str, Any], *, order: Order = "policy") -> Chart:
     """Return the chart of an answer or a derivation in its JSON form. The title is the comparison, where there is one."""
-    rows, statistic = part["rows"], part["statistic"]
-    if part.get("comparison"):
-        title = part["comparison"]["says"]
+    rows, statistic, compared = part["rows"], part["statistic"], part.get("comparison")
+    if compared:
+        title = compared["says"]
     elif statistic == "regression":
         title = "Intercept and slopes with their 95% intervals"
     else:
         title = f"{len(rows):,} numbers{' with their 95% intervals' if 'low' in rows[0] else ''}"
-    return rows_chart(rows, statistic, title=title, unit="rows" if statistic in ("count", "histogram") else statistic)
+    unit = "rows" if statistic in ("count", "histogram") else statistic
+    equal = compared is not None and not compared["differing"]
+    return rows_chart(rows, statistic, title=title, unit=unit, order=order, equal=equal)
 
 
-def rows_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str, unit: str) -> Chart:
-    """Return the chart of rows in the order of the policy. An answer's numbers are compared by its title alone."""
-    labels = [name for name in rows[0] if name != statistic and name not in NUMBERS]
-    names = tuple(", ".join(label_text(row[label]) for label in labels) or statistic for row in rows)
-    known = "low" in rows[0]
+def rows_chart(
+    rows: Sequence[Mapping[str, Any]],
+    statistic: str,
+    *,
+    title: str,
+    unit: str,
+    order: Order = "policy",
+    equal: bool = False,
+) -> Chart:
+    """Return the chart of rows. An answer's numbers are compared by its title alone.
+
+    Dots with intervals; a heat map for two columns; above 60 numbers a line with a band, above 200 of their blocks.
+
+    Args:
+        equal: Whether the comparison found no difference. Then all cells of a heat map have the same shade.
+    """
+    rows = ordered_rows(rows, statistic, order)
+    labels = labels_of(rows, statistic)
+    if len(rows) > MOST_CELLS:
+        return _block_chart(rows, statistic, title=title)
+    if len(labels) == 2 and order in ("policy", "label"):
+        return _heat_map(rows, statistic, title=title, equal=equal)
+    scale = _Scale(rows, statistic, unit)
+    positions, names = numbers(range(len(rows))), scale.names()
+    if len(rows) > MOST_DOTS:
+        marks: tuple[Any, ...] = (Line(statistic, positions, scale.values),)
+        marks = (Band(INTERVAL, positions, scale.low, scale.high), *marks) if scale.low else marks
+    elif scale.low:
+        marks = (Interval(INTERVAL, positions, scale.low, scale.high, scale.values, "accent", tips=scale.tips()),)
+    else:
+        marks = (Line(statistic, positions, scale.values, dots=True, joined=False, tips=scale.tips()),)
+    is_horizontal = len(rows) <= MOST_LINES and statistic != "histogram"
+    return Chart(
+        title,
+        marks,
+        Axis(" x ".join(labels), "category", names),
+        Axis(scale.title, low=0.0 if statistic in ("count", "histogram") else None),
+        _table(rows, (*labels, statistic, *(name for name in NUMBERS if name in rows[0]))),
+        horizontal=is_horizontal,
+        height=max(60, LINE * len(rows)) if is_horizontal else 240,
+    )
+
+
+def ordered_rows(rows: Sequence[Mapping[str, Any]], statistic: str, order: Order) -> list[Mapping[str, Any]]:
+    """Return rows in the reader's order. The default is that of the policy: any other one can suggest a ranking."""
     first = _first(rows, statistic)
-    places, values = numbers(range(len(rows))), numbers(_height(row[statistic], first) for row in rows)
-    low, high = (numbers(_height(row[end], first) for row in rows) if known else () for end in ("low", "high"))
-    unit = f"{'hours' if ':' in first[:3] else 'days'} after {first}" if first else unit
-    is_line = len(rows) > MOST_BARS
-    marks: list[Any] = [Line(statistic, places, values) if is_line else Bar(statistic, places, values)]
-    if known:
-        marks.insert(0, Band(INTERVAL, places, low, high)) if is_line else marks.append(
-            Interval(INTERVAL, places, low, high)
-        )
-    columns = (*labels, statistic, *(name for name in NUMBERS if name in rows[0]))
-    table = Table(
+    if order == "label":
+        return sorted(rows, key=lambda row: [label_text(row[name]).casefold() for name in labels_of(rows, statistic)])
+    if order in ("largest", "smallest"):
+        return sorted(rows, key=lambda row: _height(row[statistic], first), reverse=order == "largest")
+    return list(rows)
+
+
+def labels_of(rows: Sequence[Mapping[str, Any]], statistic: str) -> list[str]:
+    """Return the columns that name a row."""
+    return [name for name in rows[0] if name != statistic and name not in NUMBERS]
+
+
+class _Scale:
+    """Values and intervals of rows as heights: numbers, or days and hours after the first date or time."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], statistic: str, unit: str) -> None:
+        self.rows, self.statistic, first = rows, statistic, _first(rows, statistic)
+        known = "low" in rows[0]
+        self.values = numbers(_height(row[statistic], first) for row in rows)
+        self.low = numbers(_height(row["low"], first) for row in rows) if known else ()
+        self.high = numbers(_height(row["high"], first) for row in rows) if known else ()
+        unit = f"{'hours' if ':' in first[:3] else 'days'} after {first}" if first else unit
+        self.title = f"{unit}, with 95% intervals" if known and len(rows) <= MOST_DOTS else unit
+
+    def names(self) -> tuple[str, ...]:
+        labels = labels_of(self.rows, self.statistic)
+        return tuple(", ".join(label_text(row[label]) for label in labels) or self.statistic for row in self.rows)
+
+    def tips(self) -> tuple[str, ...]:
+        """Return name, value and interval of each row."""
+        pairs = zip(self.names(), self.rows, strict=True)
+        return tuple(f"{name}: {_estimate(row, self.statistic)}" for name, row in pairs)
+
+
+def _estimate(row: Mapping[str, Any], statistic: str) -> str:
+    between = f", 95% interval {_shown(row['low'])} to {_shown(row['high'])}" if "low" in row else ""
+    return f"{statistic} {_shown(row[statistic])}{between}"
+
+
+def _heat_map(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str, equal: bool) -> Chart:
+    """Return cells of two columns. Their shades have steps of a typical interval, so that noise alone shows no pattern."""
+    down, across = labels_of(rows, statistic)
+    lines, columns = ([*dict.fromkeys(label_text(row[name]) for row in rows)] for name in (down, across))
+    scale = _Scale(rows, statistic, "")
+    least, most = min(scale.values), max(scale.values)
+    step = float(np.median(np.subtract(scale.high, scale.low))) if scale.low else (most - least) / SHADES
+    steps = [0.0 if equal or step <= 0 else float(round((value - least) / step)) for value in scale.values]
+    darkest = max(steps)
+    shades = numbers(0.15 if not darkest else 0.02 + 0.98 * level / darkest for level in steps)
+    x = numbers(columns.index(label_text(row[across])) for row in rows)
+    y = numbers(lines.index(label_text(row[down])) for row in rows)
+    shown = {end: _shown(pick(rows, key=lambda row: _height(row[statistic], _first(rows, statistic)))[statistic])
+             for end, pick in (("light", min), ("dark", max))}  # fmt: skip
+    about = "equal within the noise" if not darkest else f"{shown['light']} (light) to {shown['dark']} (dark)"
+    return Chart(
+        title,
+        (Cell(statistic, x, y, shades, scale.tips()),),
+        Axis(across, "category", tuple(columns)),
+        Axis(f"{down}; {statistic}: {about}", "category", tuple(lines)),
+        _table(rows, (down, across, statistic, *(name for name in NUMBERS if name in rows[0]))),
+        height=max(60, LINE * len(lines)),
+    )
+
+
+def _block_chart(rows: Sequence[Mapping[str, Any]], statistic: str, *, title: str) -> Chart:
+    """Return blocks of neighboring numbers: their mean, and the range of their intervals. The numbers are paged elsewhere."""
+    scale, size = _Scale(rows, statistic, statistic), math.ceil(len(rows) / MOST_BLOCKS)
+    starts, names = range(0, len(rows), size), scale.names()
+    spans = [f"{names[start]} to {names[min(start + size, len(rows)) - 1]}" for start in starts]
+    means = numbers(float(np.mean(scale.values[start : start + size])) for start in starts)
+    low = numbers(min((scale.low or scale.values)[start : start + size]) for start in starts)
+    high = numbers(max((scale.high or scale.values)[start : start + size]) for start in starts)
+    positions, band = numbers(range(len(starts))), "range of the 95% intervals" if scale.low else "range"
+    tips = tuple(f"{span}: mean {_shown(mean)}" for span, mean in zip(spans, means, strict=True))
+    return Chart(
+        f"{title}, in blocks of {size:,}",
+        (Band(band, positions, low, high), Line(f"mean of {size:,} numbers", positions, means, tips=tips)),
+        Axis(" x ".join(labels_of(rows, statistic)), "category", tuple(names[start] for start in starts)),
+        Axis(scale.title),
+        Table(("numbers", "mean", "lowest", "highest"), tuple(zip(spans, means, low, high, strict=True))),
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: tuple[str, ...]) -> Table:
+    return Table(
         columns, tuple(tuple("(missing)" if row[name] is None else row[name] for name in columns) for row in rows)
     )
-    return Chart(title, tuple(marks), Axis(" x ".join(labels), "category", names), Axis(unit), table)
 
 
 def _first(rows: Sequence[Mapping[str, Any]], statistic: str) -> str:
@@ -191,8 +311,7 @@ def _error_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows_view(rows: Sequence[Mapping[str, Any]], statistic: str) -> dict[str, Any]:
     """Return the first rows of an answer, each with the length of its bar, and the number of other rows."""
-    drawn = rows_chart(rows, statistic, title="", unit="")
-    first = _first(rows, statistic)
+    names, first = _Scale(rows, statistic, "").names(), _first(rows, statistic)
     largest = max((abs(_height(row.get("high", row[statistic]), first)) for row in rows), default=0.0) or 1.0
     shown = [
         {
@@ -201,6 +320,6 @@ def _rows_view(rows: Sequence[Mapping[str, Any]], statistic: str) -> dict[str, A
             "interval": f"{_shown(row['low'])} to {_shown(row['high'])}" if "low" in row else "",
             "share": max(0.0, _height(row[statistic], first) / largest),
         }
-        for name, row in zip(drawn.x.categories, rows[:MOST_BARS], strict=False)
+        for name, row in zip(names, rows[:MOST_DOTS], strict=False)
     ]
     return {"rows": shown, "more": len(rows) - len(shown)}

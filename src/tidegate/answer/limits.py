@@ -20,7 +20,7 @@ from tidegate.answer.mechanisms.ranks import Ranks
 from tidegate.answer.request import Query
 from tidegate.answer.spending import for_error
 from tidegate.errors import TooManyCells, Unsupported
-from tidegate.policy import EachPerson, Numeric, Policy
+from tidegate.policy import EachPerson, EachRow, Numeric, Policy
 from tidegate.tables.axes import MOST_CELLS, ROWS
 from tidegate.tables.universe import measured_of
 
@@ -110,6 +110,14 @@ def check_usefulness(
                 f"its range of {number(extent)}{unit}, so the middle of the range is as good.",
                 f"{_proposal(query, policy, event, error, extent)}use `anyway` (--anyway) to ask all the same.",
             )
+
+
+def check_public(queries: Sequence[Query], policy: Policy) -> None:
+    """Refuse to sell the number of all rows where the policy states it and every row is one person."""
+    rows = policy.dataset.rows if isinstance(policy.dataset.unit, EachRow) else None
+    if rows is not None and (not queries or Query("count") in queries):
+        others = "" if len(queries) <= 1 else " Leave it out of the request."
+        raise Unsupported(f"The number of rows is public: {rows:,}.", f"Nothing is charged for it.{others}")
 
 
 def usefulness_note(query: Query, policy: Policy, event: Event) -> str:

@@ -15,11 +15,11 @@ from typing import Any
 from tidegate.accounting import ZERO, Amount, Event, Together, Unit, budget_of, event_from_dict
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.result import Answer, Answers
+from tidegate.answer.result import Answers
 from tidegate.answer.run import PlannedRequest, plan_request
 from tidegate.answer.spending import Planning, RequestedLoss
 from tidegate.errors import TidegateError
-from tidegate.ledger import Charge, Receipt
+from tidegate.ledger import Receipt
 from tidegate.ledger.entry import canonical
 from tidegate.policy import Policy
 
@@ -37,6 +37,11 @@ class Again:
     unit: Unit = "epsilon"
     planning: Planning = "one-by-one"
 
+    def plan(self, policy: Policy) -> PlannedRequest:
+        """Return the queries with the noise of the charge."""
+        loss = RequestedLoss(self.loss.value, self.unit)
+        return plan_request(self.queries, policy, loss=loss, planning=self.planning)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the request in the form of the service."""
         plan = {"plan": self.planning} if self.planning != "one-by-one" else {}
@@ -44,14 +49,8 @@ class Again:
 
 
 def stored_answers(receipt: Receipt, again: Again, policy: Policy) -> Answers:
-    """Return the stored answers of a charge, at no cost."""
-    charge = Charge.of(receipt, policy)
-    event = event_from_dict(receipt.entry.content()["event"])
-    events = event.parts if isinstance(event, Together) and len(again.queries) > 1 else (event,)
-    parts = zip(again.queries, events, receipt.stored["parts"], strict=True)
-    return Answers(
-        tuple(Answer(query, query.target(policy), event, part, charge) for query, event, part in parts), charge
-    )
+    """Return the stored answers of a charge: no row is read, and nothing is charged."""
+    return again.plan(policy).read(receipt, receipt.stored)
 
 
 def asked_again(body: Mapping[str, Any], policy: Policy) -> Again | None:

@@ -17,7 +17,7 @@ from tidegate.answer.result import Answer, Answers, Expected, Preview
 from tidegate.answer.spending import Planning, RequestedLoss, error_of
 from tidegate.answer.workloads import Strategy, plan_workload
 from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
-from tidegate.ledger import Account, Charge, Ledger
+from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import EachRow, Policy
 
@@ -66,11 +66,7 @@ def answer(
     stored = receipt.stored
     if stored is None:
         stored = receipt.record(receipt.run(lambda: planned.run(tables, bits)))
-    charge = Charge.of(receipt, policy)
-    pairs = zip(queries, planned.events, planned.parts(stored), strict=True)
-    return Answers(
-        tuple(Answer(query, query.target(policy), event, part, charge) for query, event, part in pairs), charge
-    )
+    return planned.read(receipt, stored)
 
 
 @dataclass(frozen=True)
@@ -118,6 +114,13 @@ class PlannedRequest:
         if self.strategy is None:
             return list(stored["parts"])
         return [estimated.to_stored() for estimated in self.strategy.estimate(stored["noisy"])]
+
+    def read(self, receipt: Receipt, stored: Any) -> Answers:
+        """Return the answers of a stored result."""
+        charge = Charge.of(receipt, self.policy)
+        pairs = zip(self.queries, self.events, self.parts(stored), strict=True)
+        answers = (Answer(query, query.target(self.policy), event, part, charge) for query, event, part in pairs)
+        return Answers(tuple(answers), charge)
 
     def expected(self, confidence: float, free: Sequence[str]) -> list[Expected]:
         """Return the error and the caution of every query."""

@@ -6,7 +6,7 @@ chain.py     appends; entry 0, commitments       backup.py, restore.py    copies
 store.py     SQLite file or Postgres             sources.py               answers from which others follow
 file.py      completeness of a SQLite file       source_states.py         states of sources that answers describe
 shares.py    totals by user                      release_book.py, collection_book.py   the entries of both verbs
-queries.py   statements, built once              tokens.py, jobs.py       the service's data in the same database
+queries.py   statements, built once              tokens.py, jobs.py, library.py   the service's data in the same database
 remarks.py   entries that charge nothing         diaries.py               what unfinished syntheses have learned
 """
 

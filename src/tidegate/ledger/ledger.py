@@ -244,6 +244,13 @@ class Ledger(Rows):
             receipt = self._again(connection, earlier)
         return self._compare_source(receipt) if receipt.stored is not None else None
 
+    def find_answer(self, account: str, question: str) -> Receipt | None:
+        """Return the receipt of an answered query by the hash of its question; None if there is no stored result."""
+        with self.store.reading() as connection:
+            entry = queries.asked(connection, account, question)
+            receipt = self._again(connection, entry) if entry else None
+        return self._compare_source(receipt) if receipt and receipt.stored is not None else None
+
     def charge(
         self,
         policy: Policy,

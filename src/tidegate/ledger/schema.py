@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
-REVISION = "0020"
+REVISION = "0021"
 
 TEXTS = (
     "at",
@@ -318,4 +318,20 @@ jobs = Table(
     Column("report", Text, nullable=False),  # of an audit that is done
     Index("tidegate_jobs_request", "dataset", "request", unique=True),
     Index("tidegate_jobs_state", "state", "made"),
+)
+
+# Saved questions and dashboards. A body is canonical JSON: a request, or the ids of a dashboard's questions.
+library = Table(
+    "tidegate_library",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("dataset", Text, nullable=False),
+    Column("kind", Text, nullable=False),  # question, dashboard
+    Column("owner", Text, nullable=False),  # `who` in the entries
+    Column("name", Text, nullable=False),
+    Column("shared", Integer, nullable=False),  # 1: with everybody who can query the data set
+    Column("body", Text, nullable=False),
+    Column("made", Text, nullable=False),
+    Column("changed", Text, nullable=False),
+    Index("tidegate_library_name", "dataset", "kind", "owner", "name", unique=True),
 )

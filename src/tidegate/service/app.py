@@ -38,6 +38,7 @@ from tidegate.service.pages import audits as audits_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
+from tidegate.service.pages import library as library_page
 from tidegate.service.pages import overview
 from tidegate.service.pages import policies as policies_page
 from tidegate.service.pages import polls as polls_page
@@ -47,6 +48,7 @@ from tidegate.service.pages import sign_in as sign_in_page
 from tidegate.service.pages import syntheses as syntheses_page
 from tidegate.service.routes import (
     access,
+    answer_files,
     answers,
     audits,
     collection_drafts,
@@ -56,6 +58,7 @@ from tidegate.service.routes import (
     home,
     invitations,
     ledger,
+    library,
     notebook,
     policies,
     poll_drafts,
@@ -75,6 +78,8 @@ PARTS = (
     access,
     dataset_routes,
     answers,
+    answer_files,
+    library,
     notebook,
     releases,
     release_audits,
@@ -102,6 +107,7 @@ PAGES = (
     collections_page,
     polls_page,
     answers_page,
+    library_page,
     ledger_page,
     access_page,
     drafts_page,

@@ -353,6 +353,7 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
                 "question": {"verb": "answer", "asks": [{"ask": "count"}]},
                 "event": _EVENT,
                 "again": {"questions": [{"ask": "count"}], "epsilon": "0.1"},
+                "link": f"{API}/data/people/stored-answers/{_HASH}",
             }
         ],
         "next": None,
@@ -533,6 +534,21 @@ _EXAMPLES["POST", "/data/{name}/quotes"] = {
     "expires": _AT,
     "price": "0.1",
     "answered_before": None,
+    "link": f"{API}/data/people/stored-answers/{_HASH}",
+}
+_ITEM = {
+    "id": "0198f3c2a1b45d6e7f80",
+    "name": "Women by town",
+    "owner": "ana",
+    "shared": True,
+    "own": False,
+    "made": _AT,
+    "changed": _AT,
+}
+_REQUEST = {"sql": "SELECT town, COUNT(*) FROM people WHERE sex = 'female' GROUP BY town", "epsilon": "0.1"}
+_EXAMPLES["GET", "/data/{name}/questions"] = {"questions": [{**_ITEM, "request": _REQUEST}]}
+_EXAMPLES["GET", "/data/{name}/dashboards"] = {
+    "dashboards": [{**_ITEM, "name": "Women", "questions": ["0198f3c2a1b45d6e7f80"]}]
 }
 EXAMPLES = {
     (method, path if (method, path) in TABLE else f"{API}{path}"): example

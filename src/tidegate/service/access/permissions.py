@@ -43,6 +43,9 @@ _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{coll
 _SURVEYS = "/data/{name}/collections"
 _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
 _JOBS, _AUDITS = "/data/{name}/syntheses", "/data/{name}/audits"
+_ANSWER = "/data/{name}/stored-answers/{answer}"
+_QUESTIONS, _QUESTION = "/data/{name}/questions", "/data/{name}/questions/{item}"
+_DASHBOARDS, _DASHBOARD = "/data/{name}/dashboards", "/data/{name}/dashboards/{item}"
 
 _RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
@@ -70,6 +73,17 @@ _RULES = (
         "Get a signed quote: a query at a price, valid for 15 minutes",
     ),
     Rule("POST", "/data/{name}/answers", ANALYSTS, "answer", "Run a query or a quote: charge, answer, record"),
+    Rule("GET", _ANSWER, ANALYSTS, "answer", "Get a stored answer at no cost, as JSON, CSV, Parquet, SVG, or PNG"),
+    Rule("GET", _QUESTIONS, ANALYSTS, "library", "List your saved questions and those that others share"),
+    Rule("POST", _QUESTIONS, ANALYSTS, "library", "Save a question under a name"),
+    Rule("GET", _QUESTION, ANALYSTS, "library", "Get a saved question: its request, its price, and its stored answer"),
+    Rule("PATCH", _QUESTION, ANALYSTS, "library", "Rename, share, or replace a saved question of your own"),
+    Rule("DELETE", _QUESTION, ANALYSTS, "library", "Delete a saved question of your own; an owner, any shared one"),
+    Rule("GET", _DASHBOARDS, ANALYSTS, "library", "List your dashboards and those that others share"),
+    Rule("POST", _DASHBOARDS, ANALYSTS, "library", "Create a dashboard of saved questions"),
+    Rule("GET", _DASHBOARD, ANALYSTS, "library", "Get a dashboard with stored answers alone, which is always free"),
+    Rule("PATCH", _DASHBOARD, ANALYSTS, "library", "Rename, share, or rearrange a dashboard of your own"),
+    Rule("DELETE", _DASHBOARD, ANALYSTS, "library", "Delete a dashboard of your own; an owner, any shared one"),
     Rule(
         "GET",
         "/data/{name}/answers/{number}",
@@ -291,6 +305,10 @@ _RULES = (
     Rule("GET", f"/console{_POLL}/share", OWNERS, "pages", "Share a poll: link, QR code, print sheet of invitations"),
     Rule("GET", f"/console{_POLL}/results", ANALYSTS, "pages", "Results of a poll: intervals, differences, downloads"),
     Rule("GET", "/console/data/{name}/ask", ANALYSTS, "pages", "Query: the cost before, the answer after"),
+    Rule("GET", f"/console{_ANSWER}", ANALYSTS, "pages", "A stored answer: its numbers, chart, and downloads"),
+    Rule("GET", "/console/data/{name}/library", ANALYSTS, "pages", "Saved questions and dashboards"),
+    Rule("POST", "/console/data/{name}/library", ANALYSTS, "pages", "Change or delete a saved question or dashboard"),
+    Rule("GET", f"/console{_DASHBOARD}", ANALYSTS, "pages", "A dashboard of stored answers, also for print"),
     Rule("GET", "/console/ledger", OWNERS, "pages", "Ledger: description of every entry; filter, verify, export"),
     Rule("GET", "/console/access", OWNERS, "pages", "Access: users, tokens, links, sessions"),
     Rule("GET", f"/console{_POLICY}", OWNERS, "pages", "Policy: as a form and as TOML, its versions, its consequences"),

@@ -105,6 +105,7 @@ class QuoteReply(PreviewReply):
     answered_before: StoredAnswer | None = field("The stored answer, which is free; null if there is none.")
     quote: str | None = field("The signed quote; null if the budget is not enough.")
     expires: Moment = field("When the quote expires.")
+    link: str = field("The permanent address of the answer, once it is bought.")
     charts: Charts = optional("The charts, if they were requested.")
 
 
@@ -246,6 +247,7 @@ class HistoryItem(Reply):
     again: RepeatedRequest | None = field(
         "The request that returns the answer at no cost; null if the policy has changed."
     )
+    link: str = field("The permanent address of the answer.")
 
 
 class HistoryPage(Reply):

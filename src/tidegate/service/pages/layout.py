@@ -53,7 +53,8 @@ def is_page(request: Request) -> bool:
 def refusal(request: Request, error: dict[str, Any], status: int) -> Response:
     """Return an error page; redirect users who are not signed in to the sign-in page."""
     if status == 401:
-        return RedirectResponse(f"{SIGN_IN}?next={quote(request.url.path)}", 303)
+        path = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return RedirectResponse(f"{SIGN_IN}?next={quote(path)}", 303)
     caller = getattr(request.state, "caller", Caller())
     if status == 403 and caller.role == RESPONDENT and request.url.path == "/console":
         return RedirectResponse("/console/record", 303)

@@ -31,7 +31,7 @@ from tidegate.service.routes.dependencies import unversioned_router
 from tidegate.service.settings import Settings, service_url
 
 routes = unversioned_router()
-NEXT = re.compile(r"/console(/[\w./-]*)?", re.ASCII)
+NEXT = re.compile(r"/console(/[\w./-]*(\?[\w.=&%+-]*)?)?", re.ASCII)
 
 
 @routes.get("/console/sign-in", **PAGE)

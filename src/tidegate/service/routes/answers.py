@@ -12,7 +12,8 @@ from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
 from tidegate.accounting import FREE
-from tidegate.answer.charts import error_chart, page_chart
+from tidegate.answer.charts import Order, error_chart, page_chart
+from tidegate.answer.limits import check_public, check_usefulness
 from tidegate.answer.pages import PAGE, refuse_large, to_page
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again, stored_answers
@@ -23,11 +24,11 @@ from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
 from tidegate.errors import NotThere, StalePolicy, Unsupported
-from tidegate.ledger.entry import CHARGED
+from tidegate.ledger.entry import CHARGED, canonical, sha256
 from tidegate.ledger.explain import page
 from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.callers import Caller
-from tidegate.service.access.permissions import OWNER
+from tidegate.service.access.permissions import API, OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.models.answers import (
     AnswerReply,
@@ -211,16 +212,16 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.limited_queries(request, served), body.options()
-    if not queries:
-        raise Unsupported(
-            f"The number of rows is public: {policy.dataset.rows:,}.", "Nothing is charged, so a quote is not needed."
-        )
+    if not queries or not body.anyway:
+        check_public(queries, policy)
     loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
     planned = plan_request(queries, policy, loss=loss, planning=body.plan)
     quoted = Quote.of(planned, loss=loss, planning=body.plan, sql=body.sql or "")
     preview = served.session.preview(queries, **_stated(loss), confidence=body.confidence, plan=body.plan)
     offer = preview.to_dict()
     receipt = served.session.ledger.asked_before(policy, question=planned.identity())
+    if receipt is None and not body.anyway and planned.strategy is None:
+        check_usefulness(queries, policy, planned.events)
     offer |= {"price": str(preview.cost), "answered_before": None}  # in the account's unit
     if receipt is not None:
         offer |= {"cost": "0", "left_after": offer["left"], "fits": True}
@@ -233,6 +234,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
         offer |= preview.account.in_all_units(FREE, after=preview.account.totals)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
+    offer["link"] = answer_url(served.name, sha256(canonical(planned.identity())))
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
     if body.charts:
         chart = error_chart(preview)
@@ -271,7 +273,7 @@ def answer(
         content = _page_of(served.session.answer(question, **options, **charge_to), first, limit)
         if "next" in content:  # one of several pages, without charts: they would show a part
             return {**content, "charts": {}} if body.charts else content
-        return with_charts(content, _answer_charts(content.get("answers", [content]))) if body.charts else content
+        return with_charts(content, answer_charts(content.get("answers", [content]))) if body.charts else content
 
     if key or body.quote:  # a key is recorded and a quote is checked, even if the query was answered before
         return json_response(as_bytes(make()))
@@ -334,15 +336,20 @@ def derive(request: Request, served: Served, body: QueryList) -> Response:
         ]
         parts = [{"statistic": "value", **(derivation["derived"] or {"rows": []})} for derivation in derivations]
         content: Described = {"derivations": derivations, "policy": served.policy.fingerprint}
-        return with_charts(content, _answer_charts(parts)) if body.charts else content
+        return with_charts(content, answer_charts(parts)) if body.charts else content
 
     return response_cache(served).response(f"derive {body}", make)
 
 
-def _answer_charts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Chart]:
+def answer_url(dataset: str, question: str) -> str:
+    """Return the permanent address of a stored answer, which is named by the hash of its question."""
+    return f"{API}/data/{dataset}/stored-answers/{question}"
+
+
+def answer_charts(parts: Sequence[Mapping[str, Any]], order: Order = "policy") -> dict[str, Chart]:
     """Return the chart of the first answer that has several numbers."""
     grouped = next((part for part in parts if len(part["rows"]) > 1), None)
-    return {"answer": page_chart(grouped)} if grouped else {}
+    return {"answer": page_chart(grouped, order=order)} if grouped else {}
 
 
 def _derive(served: ServedDataset, query: Query) -> Described | None:
@@ -404,5 +411,6 @@ def history_after(served: ServedDataset, caller: Caller, after: int, limit: int,
         }
         item |= {"who": body["who"], "asked": body["says"], "question": body["question"], "event": body["event"]}
         again = asked_again(body, served.policy)  # the request that returns this answer at no cost
-        items.append({**item, "again": again.to_dict() if again else None})
+        link = answer_url(served.name, entry.question)
+        items.append({**item, "again": again.to_dict() if again else None, "link": link})
     return {"questions": items, "next": cursor}

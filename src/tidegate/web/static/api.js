@@ -25,8 +25,9 @@ export async function quietly(method, address, body, more = {}) {
     return { error: ENDED };
   }
   if (response.status === 401) {
-    try { sessionStorage.setItem(`hash of ${path()}`, location.hash); } catch { /* private windows store nothing */ }
-    location.assign(url(`/console/sign-in?next=${encodeURIComponent(path())}`));
+    const page = path() + location.search;
+    try { sessionStorage.setItem(`hash of ${page}`, location.hash); } catch { /* private windows store nothing */ }
+    location.assign(url(`/console/sign-in?next=${encodeURIComponent(page)}`));
     return new Promise(() => {}); // the page is about to close
   }
   if (isAttended()) requestSent();

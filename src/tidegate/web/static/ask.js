@@ -5,6 +5,7 @@ import { showHistory } from "./ask_history.js";
 import { buyer } from "./ask_purchase.js";
 import { nothingKnown, showQuote, summed, tooMuch } from "./ask_preview.js";
 import { builder } from "./ask_question.js";
+import { saver } from "./ask_save.js";
 import { sliders } from "./ask_sliders.js";
 import { plainly, number } from "./elements.js";
 import { meter } from "./meter.js";
@@ -71,7 +72,7 @@ function keep() {
 
 /** Fill in the form from the URL. */
 function restore() {
-  if (!location.hash.startsWith(HASH)) return;
+  if (!location.hash.startsWith(HASH)) return data.saved ? open(data.saved) : question.start();
   try {
     const state = JSON.parse(decodeURIComponent(location.hash.slice(HASH.length)));
     question.restore(state);
@@ -79,6 +80,15 @@ function restore() {
   } catch {
     tell({ what: "The query in the URL cannot be read.", do: "Build a query below." });
   }
+}
+
+/** Fill in the form from a saved question or a stored answer. */
+function open({ request, sql }) {
+  const state = question.stateOf(request, sql);
+  if (!state) return tell({ what: "The form cannot show this question.", do: "Ask it through the API." });
+  question.restore(state);
+  const [name, value] = Object.entries(request).find(([key]) => ["rho", unit, "error", "share"].includes(key)) ?? [];
+  if (name) wishes.restore(name === "share" ? { [unit]: plainly(Number(value) * ceiling) } : { [name]: String(value) });
 }
 
 /** Request a quote, which is free. A later request replaces an earlier one. */
@@ -121,8 +131,8 @@ async function derive() {
 }
 
 /** After an answer: update the account and the history. */
-async function shown(result) {
-  answered(result);
+async function shown(result, link) {
+  answered(result, link);
   for (const [name, target] of Object.entries(result.identification)) meter(name, { now: target.after, ceiling: target.ceiling });
   const now = await get(at);
   if (now) data.account = now.account;
@@ -132,6 +142,7 @@ async function shown(result) {
   changed(false);
 }
 
+saver(at, data.name, () => ([question.check(), wishes.check()].every(Boolean) ? { ...question.asked(), ...wishes.wish() } : null));
 const past = showHistory(at, data.history, purchase.again);
 
 /** Enter in a field requests the price now and moves to it; it never runs the query. */

@@ -1,22 +1,29 @@
 // An answer: the number with its interval, its cost, its ledger entry, and the change of the meters; groups as bars and a table.
 
+import { pageOf, url } from "./address.js";
+import { get, tell, view } from "./api.js";
 import { show } from "./chart.js";
-import { tell } from "./api.js";
 import { amount, element, fill, number } from "./elements.js";
-import { view } from "./api.js";
 
 const byId = (id) => document.getElementById(id);
+const FILES = [["CSV", "?format=csv"], ["JSON", ""], ["Parquet", "?format=parquet"], ["PNG", "?format=png"], ["SVG", "?format=svg"]];
+const [LARGE, ROWS] = [200, 100]; // cells; above, a table has pages of this many rows
+let permanent = ""; // the address of the stored answer on the screen
 
-/** Show one answer, several answers of one charge, or results derived from earlier answers. */
-export function answered(result) {
+/** Show one answer, several answers of one charge, or results derived from earlier answers; `link` is its permanent address. */
+export function answered(result, link = "") {
+  permanent = link;
   const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
   const lines = result.tables ? [...result.tables.flatMap(resultOf), measuredOf(parts)] : parts.flatMap(lineOf);
   if (result.cells) lines.push(pagesOf(result));
   lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)), ...proofOf(result));
-  byId("told").replaceChildren(element("h2", {}, "Answer"), ...lines);
+  byId("told").replaceChildren(...lines);
+  showLinks(link);
   byId("result").hidden = false;
   byId("bars").hidden = !result.charts.answer;
   if (result.charts.answer) show("answer-chart", result.charts.answer);
+  document.querySelector("#bars .order").hidden = !link || !result.charts.answer;
+  byId("order").value = "policy";
   byId("result").scrollIntoView({ block: "nearest" });
   byId("result").focus({ preventScroll: true });
 }
@@ -28,7 +35,7 @@ function pagesOf(result) {
   const turn = async (cursor) => {
     const { value, error } = await result.load(cursor);
     tell(error);
-    if (value) answered({ ...result, size, rows: value.rows, answers: value.answers, first: value.first, next: value.next });
+    if (value) answered({ ...result, size, rows: value.rows, answers: value.answers, first: value.first, next: value.next }, permanent);
   };
   const button = (text, cursor) => {
     const control = element("button", { type: "button", disabled: !cursor }, text);
@@ -44,8 +51,25 @@ function pagesOf(result) {
 function proofOf(result) {
   if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
   const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
-  return [element("p", { class: "quiet small" }, element("a", { href: `/v1/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
+  return [element("p", { class: "quiet small" }, element("a", { href: url(`/v1/ledger/entries/${result.entry}/proof`), download: "" }, "Download the proof of this entry."), note)];
 }
+
+/** The permanent link of an answer, and its files; the files come before a table of many rows. */
+function showLinks(link) {
+  byId("files").hidden = !link;
+  if (!link) return;
+  const hash = link.slice(-12);
+  const file = ([name, query]) => element("a", { href: url(link + query), download: query ? "" : `answer-${hash}.json` }, name);
+  byId("files").replaceChildren(element("a", { href: pageOf(link) }, "Permanent link"), ...FILES.map(file));
+}
+
+/** Another order of the groups: the service draws the stored answer again, which is free. */
+async function reorder() {
+  const result = await get(`${permanent}?charts=true&order=${byId("order").value}`);
+  if (result?.charts.answer) show("answer-chart", result.charts.answer);
+}
+
+byId("order")?.addEventListener("change", reorder);
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
 function resultOf({ columns, rows, intervals, notes }) {
@@ -63,7 +87,7 @@ const measuredOf = (parts) => element("details", { hidden: !parts.length }, elem
 
 function lineOf(part) {
   const paragraphs = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
-  if (part.rows.length === 1 && part.cells_from === undefined) paragraphs.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)));
+  if (part.rows.length === 1 && part.cells_from === undefined) paragraphs.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)), ...rawOf(part.rows[0], part.statistic));
   else if (part.rows.length) paragraphs.push(tableOf(part));
   else paragraphs.push(element("p", {}, "This cannot be derived from earlier answers."));
   if (part.caution) paragraphs.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));
@@ -74,6 +98,14 @@ function single(row, statistic) {
   const value = element("strong", {}, number(row[statistic], 6));
   if (row.low === undefined) return [value];
   return [value, element("span", { class: "quiet small" }, `  95% interval ${number(row.low, 6)} to ${number(row.high, 6)}`)];
+}
+
+/** The unbiased number of a single answer, before it was clipped to its possible range. */
+function rawOf(row, statistic) {
+  if (row.noisy === undefined) return [];
+  const table = element("table");
+  fill(table, [statistic, "low", "high", "noisy"], [[row[statistic], row.low, row.high, row.noisy]]);
+  return [element("details", {}, element("summary", {}, "The numbers"), element("div", { class: "scroll" }, table))];
 }
 
 function charged(result) {
@@ -90,9 +122,30 @@ const short = (value) => String(Number(Number(value).toPrecision(3)));
 function tableOf(part) {
   const columns = Object.keys(part.rows[0]).filter((name) => name !== "noisy"); // it is behind the chart, with the numbers
   const table = element("table");
-  fill(table, columns, part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)")));
-  for (const [index, header] of [...table.querySelectorAll("th")].entries()) header.classList.toggle("number", typeof part.rows[0][columns[index]] === "number");
-  return element("div", { class: "scroll" }, table);
+  const rows = part.rows.map((row) => columns.map((name) => row[name] ?? "(missing)"));
+  const showFrom = (start) => {
+    fill(table, columns, rows.length > LARGE ? rows.slice(start, start + ROWS) : rows);
+    for (const [index, header] of [...table.querySelectorAll("th")].entries()) header.classList.toggle("number", typeof part.rows[0][columns[index]] === "number");
+  };
+  showFrom(0);
+  const box = element("div", { class: "scroll" }, table);
+  return rows.length > LARGE ? element("div", {}, box, pager(rows.length, showFrom)) : box;
+}
+
+/** Buttons to turn the pages of a long table. */
+function pager(count, showFrom) {
+  let start = 0;
+  const turn = (text, step) => element("button", { type: "button", class: "second-choice", "data-step": step }, text);
+  const [back, on, state] = [turn("Previous rows", -ROWS), turn("Next rows", ROWS), element("span", { role: "status" })];
+  const update = () => {
+    state.textContent = `Rows ${number(start + 1)} to ${number(Math.min(start + ROWS, count))} of ${number(count)}`;
+    back.disabled = start === 0;
+    on.disabled = start + ROWS >= count;
+    showFrom(start);
+  };
+  for (const button of [back, on]) button.addEventListener("click", () => { start += Number(button.dataset.step); update(); });
+  update();
+  return element("p", { class: "links pages" }, back, state, on);
 }
 
 /** Derived results in the form of an answer. */

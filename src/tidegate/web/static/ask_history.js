@@ -37,5 +37,6 @@ function line(entry, ask) {
   const said = element("span", { class: "said" }, about, entry.says);
   const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
   button.addEventListener("click", () => ask(entry.again));
+  if (entry.again) said.append(" ", element("a", { href: entry.link.replace("/v1/", "/console/") }, "permanent link"));
   return element("li", {}, said, entry.again ? button : element("span", { class: "quiet small" }, "no stored answer under the current policy"));
 }

@@ -34,7 +34,7 @@ export function buyer(at, { unit, left, answered, stale }) {
     sending = false;
     button.disabled = !offered;
     tell(error?.code === "stale-quote" ? { what: error.what, do: "Check the new price, then run the query again." } : error);
-    if (value) await answered({ ...value, load });
+    if (value) await answered({ ...value, load }, bought.quoted.link);
     else if (error.code !== "unreachable") stale(); // otherwise the same key is sent again: nothing is charged twice
   }
 

@@ -30,6 +30,8 @@ export function builder(columns, changed) {
     check: () => check(),
     state,
     restore: (saved) => restore(saved, columns, find, changed),
+    start: () => { if (columns.some(isOrdered)) byId("what").value = "mean"; arrange(columns); }, // the number of rows can be public
+    stateOf: (request, sql) => stateOf(request, sql, find),
   };
 }
 
@@ -54,6 +56,37 @@ function state() {
     joined: chosen("joined"), where: [...byId("where").children].map(row), sql: byId("sql").value,
     together: byId("together").checked,
   };
+}
+
+/** The values of the form for a request of the API: by clicks where the form can show it, otherwise as SQL; null if it cannot be shown. */
+function stateOf(request, sql, find) {
+  const rest = { ...state(), together: request.plan === "auto" };
+  const [only, ...others] = request.questions ?? [];
+  const parts = only && !others.length && !request.sql && !only.table && !only.method ? flat(only.where) : null;
+  const rows = parts?.list.map((part) => conditionState(part, find));
+  if (rows && !rows.includes(null) && byId("what").querySelector(`[value="${CSS.escape(only.ask)}"]`)) {
+    return { ...rest, form: "clicks", what: only.ask, column: only.column ?? "", share: decimal(only.share) || "0.5", by: only.by ?? [], on: only.on ?? [], joined: parts.word, where: rows };
+  }
+  return sql ? { ...rest, form: "sql", sql } : null;
+}
+
+/** A quantile that is written as a fraction, as a decimal. */
+const decimal = (text) => { const [top, bottom = 1] = String(text ?? "").split("/"); return top ? String(Number(top) / Number(bottom)) : ""; };
+
+/** The comparisons of a condition without nesting, and the word that joins them; null if it is nested. */
+function flat(where) {
+  if (!where) return { word: "and", list: [] };
+  const word = where.or ? "or" : "and";
+  const list = where.compare ? [where] : where[word];
+  return list?.every((part) => part.compare) ? { word, list } : null;
+}
+
+function conditionState({ compare: [name, operator, value] }, find) {
+  const column = find(name);
+  if (!column || !OPERATORS[column.kind].includes(operator)) return null;
+  if (column.kind !== "category") return [name, operator, column.kind === "number" ? decimal(value) : String(value)];
+  const index = column.values.findIndex((label) => String(label) === String(value));
+  return index < 0 ? null : [name, operator, String(index)];
 }
 
 /** Fill in the form again; columns that no longer exist are skipped. */

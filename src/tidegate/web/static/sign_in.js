@@ -21,7 +21,7 @@ async function signIn(token) {
 /** The page to open after sign-in: a page of this console, and nothing else; with the query stored in its URL. */
 function next() {
   const requested = new URLSearchParams(location.search).get("next") ?? "";
-  const page = /^\/console(\/[\w.\/-]*)?$/.test(requested) ? requested : "/console";
+  const page = /^\/console(\/[\w.\/-]*(\?[\w.=&%+-]*)?)?$/.test(requested) ? requested : "/console";
   try { return page + (sessionStorage.getItem(`hash of ${page}`) ?? ""); } catch { return page; }
 }
 
