@@ -199,6 +199,7 @@ _RULES = (
         OWNERS,
         "synthesize",
         "Cancel a synthesis; its charge stays, and so does what it learned",
+        once=True,
     ),
     Rule(
         "GET",
@@ -232,7 +233,7 @@ _RULES = (
     Rule("GET", _AUDITS, OWNERS, "audit", "List all audits with their verdicts"),
     Rule("GET", f"{_AUDITS}/{{job}}", OWNERS, "audit", "Get the progress of an audit"),
     Rule("GET", f"{_AUDITS}/{{job}}/events", OWNERS, "audit", "Follow the progress as server-sent events"),
-    Rule("POST", f"{_AUDITS}/{{job}}/cancellation", OWNERS, "audit", "Cancel an audit"),
+    Rule("POST", f"{_AUDITS}/{{job}}/cancellation", OWNERS, "audit", "Cancel an audit", once=True),
     Rule("GET", f"{_AUDITS}/{{job}}/report", OWNERS, "audit", "Get the report of an audit, as JSON or HTML"),
     Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),
