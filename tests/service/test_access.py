@@ -143,7 +143,7 @@ def test_sign_in_cookie_is_unavailable_to_scripts_and_other_sites(fresh_service:
 
 
 def test_secure_cookie_is_limited_to_https_and_this_host(tmp_path: Path) -> None:
-    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(secure=True)) as service:
+    with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(public_url=GATE)) as service:
         response = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]})
         assert response.headers["set-cookie"].startswith("__Host-tidegate=")
         assert "Secure" in response.headers["set-cookie"]
@@ -155,7 +155,7 @@ GATE = "https://gate.example.org"
 
 def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
     """A proxy with a certificate runs on the same machine and sends requests over http on loopback."""
-    settings = quiet_settings(secure=True, public_url=GATE)
+    settings = quiet_settings(public_url=GATE)
     with run_service(str(tmp_path / "all.ledger"), settings=settings) as service:
         proxied = {"Host": "gate.example.org"}
         signed = service.client.post("/v1/sign-in", json={"token": service.tokens[OWNER]}, headers=proxied)
@@ -171,11 +171,11 @@ def test_public_url_decides_cookie_hosts_and_links(tmp_path: Path) -> None:
             assert service.get("/health", headers={"Host": host}).status_code == 200, host
 
 
-def test_sign_in_without_https_is_refused_off_loopback(fresh_service: RunningService) -> None:
+def test_service_without_public_url_is_for_loopback_only(fresh_service: RunningService) -> None:
     body = {"token": fresh_service.tokens[OWNER]}
     for host in ("gate.example.org", "10.1.2.3:8480", "127.0.0.1.evil.example", ""):
         response = fresh_service.client.post("/v1/sign-in", json=body, headers={"Host": host})
-        assert response.status_code == 422, host
+        assert response.status_code == 421, host
         assert "--public-url" in response.json()["do"]
         assert "set-cookie" not in response.headers
     for host in ("127.0.0.1:8480", "localhost:8480", "[::1]:8480"):
@@ -188,7 +188,13 @@ def test_sign_in_without_https_is_refused_off_loopback(fresh_service: RunningSer
         "gate.example.org",
         "http://gate.example.org",
         "https://",
-        "https://gate.example.org/privacy",
+        "https://gate.example.org/pri vacy",
+        "https://gate.example.org//privacy",
+        "https://gate.example.org/a/../b",
+        'https://gate.example.org/"onload=',
+        "https://gate.example.org/console",
+        "https://gate.example.org/v1/privacy",
+        "https://gate.example.org/data",
         "https://a:b@gate.example.org",
         "https://gate.example.org?x=1",
         "https://gate.example.org:port",
@@ -200,7 +206,9 @@ def test_public_url_that_is_not_a_safe_origin_is_refused(text: str) -> None:
         public_url(text)
 
 
-def test_public_url_is_reduced_to_an_origin() -> None:
+def test_public_url_is_reduced_to_an_origin_and_a_path() -> None:
+    assert public_url("https://Gate.Example.org/Privacy/") == f"{GATE}/Privacy"
+    assert public_url("https://gate.example.org/a/b.c") == f"{GATE}/a/b.c"
     assert public_url("https://Gate.Example.org/") == GATE
     assert public_url("https://gate.example.org:8443") == "https://gate.example.org:8443"
     assert public_url("http://localhost:9000") == "http://localhost:9000"

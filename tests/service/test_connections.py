@@ -148,9 +148,9 @@ def is_open(line: socket.socket) -> bool:
         return False
 
 
-REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
-BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+BODY = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
 
 
 # Size
@@ -173,8 +173,8 @@ def count_sent_until_closed(port: int, start: bytes, piece: bytes) -> int:
 
 
 ENDLESS = [
-    (b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: " + b"a" * 1000 + b"\r\n"),
-    (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b"a" * 1000),
+    (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"X-A: " + b"a" * 1000 + b"\r\n"),
+    (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ", b"a" * 1000),
     (b"GET /", b"a" * 1000),
     (b"", b"\r\n" * 500),
 ]
@@ -200,8 +200,8 @@ def test_too_long_headers_are_refused() -> None:
 
 
 def test_pipelined_requests_are_answered() -> None:
-    large = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + b"b" * 300_000
-    small = b"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + b"a" * 10_000 + b"\r\n\r\n"
+    large = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n" + b"b" * 300_000
+    small = b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * 10_000 + b"\r\n\r\n"
     with listen() as listener, listener.connect(large + small + large + small[:200]) as line:
         time.sleep(0.05)
         line.sendall(small[200:])
@@ -217,7 +217,7 @@ def test_pipelined_requests_are_answered() -> None:
 
 
 SLOW_HEADS = [
-    (b"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", b"a", False),
+    (b"GET / HTTP/1.1\r\nHost: localhost\r\nX-A: ", b"a", False),
     (b"GE", b"", False),
     (b"", b"", False),
     (b"", b"\r\n", False),
@@ -389,7 +389,7 @@ HALF_OPEN = 1_500
 
 @pytest.mark.parametrize(
     "start",
-    [b"GET /health HT", b"", b"POST /v1/sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
+    [b"GET /health HT", b"", b"POST /v1/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"],
     ids=["half a head", "nothing", "half a body"],
 )
 def test_half_open_connections_do_not_stop_health(service_port: int, open_files: None, start: bytes) -> None:

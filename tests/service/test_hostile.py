@@ -265,7 +265,7 @@ def exchange(service: RunningService, receive: Any, path: str = "/v1/sign-in") -
     async def send(message: Any) -> None:
         sent.append(message)
 
-    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/x-www-form-urlencoded")]
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "client": None}
     with ThreadPoolExecutor(1) as own:  # a browser's driver may run a loop in this thread
         own.submit(asyncio.run, service.app(scope, receive, send)).result()

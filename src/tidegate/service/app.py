@@ -231,7 +231,7 @@ def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
         Callers(tokens, wrong, idle=settings.idle_minutes),
         by_caller=buckets("token", settings.caller_rate, settings.caller_burst, lease=leased),
         by_address=Buckets(settings.address_rate, settings.address_burst),
-        secure=settings.secure,
+        settings=settings,
     )
 
 
@@ -243,10 +243,12 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components.setdefault("schemas", {})["Problem"] = PROBLEM
         for name in ("HTTPValidationError", "ValidationError"):
             components["schemas"].pop(name, None)
-        secure = app.state.settings.secure
+        settings: Settings = app.state.settings
+        if settings.public_url:
+            schema["servers"] = [{"url": settings.public_url}]
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "tg_<id>_<secret>"},
-            "cookie": {"type": "apiKey", "in": "cookie", "name": cookie_name(secure=secure)},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": cookie_name(settings)},
         }
         app.openapi_schema = schema
     return app.openapi_schema

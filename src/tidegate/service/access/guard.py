@@ -25,6 +25,7 @@ from tidegate.service.etags import CONDITION, UNCHANGED, tagged
 from tidegate.service.forms import form_fields
 from tidegate.service.models.base import Declared
 from tidegate.service.openapi_examples import EXAMPLES
+from tidegate.service.settings import Settings
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
@@ -35,8 +36,8 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 class Guard:
     """Finds the caller of a request and checks it against the table of permissions."""
 
-    def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
-        self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
+    def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, settings: Settings) -> None:
+        self.callers, self._by_caller, self._by_address, self._settings = callers, by_caller, by_address, settings
         self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
         # for tokens with an unknown id, and for addresses that sent many invalid tokens: they wait for each other only
         self._guesses, self._slowed = anyio.CapacityLimiter(SLOW_HASHES), anyio.CapacityLimiter(1)
@@ -95,7 +96,7 @@ class Guard:
         bearer = _bearer(request)
         if bearer is not None:
             return await self.by_token(bearer, address=address_of(request))
-        cookie = cookie_of(request, secure=self._secure)
+        cookie = cookie_of(request, self._settings)
         if not cookie:
             return Caller()
         known = self.callers.find_remembered(cookie, cookie=True)

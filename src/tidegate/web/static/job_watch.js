@@ -1,6 +1,7 @@
 // A running job: its stage, progress, elapsed and remaining time. The service sends events while the page is open. If the
 // browser cannot get them, the page polls every two seconds while it is visible. Both stop once the job has ended.
 
+import { url } from "./address.js";
 import { number } from "./elements.js";
 import { quietly, tell } from "./api.js";
 
@@ -33,7 +34,7 @@ export function watch(base, job, afterwards) {
 function listen(base, id, afterwards) {
   source?.close();
   if (!window.EventSource) return void setTimeout(() => look(base, id, afterwards, 0), EVERY);
-  source = new EventSource(`${base}/${id}/events`);
+  source = new EventSource(url(`${base}/${id}/events`));
   const stream = source;
   const take = (event) => {
     if (watched !== id) return stream.close();
