@@ -147,8 +147,8 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, sign_in: Sign
     tab.get_by_role("button", name="Add condition").click()
     tab.get_by_label("Column of the condition").select_option("sex")
     tab.get_by_label("Value to compare with").select_option("male")
-    fill_form(tab, **{"epsilon-number": "0.11"})
-    sentence = "The mean of age where sex = 'male' by town would cost 0.11"
+    fill_form(tab, **{"epsilon-number": "1.5"})
+    sentence = "The mean of age where sex = 'male' by town would cost 1.5"
     address = tab.url
     ways: dict[str, Callable[[], object]] = {
         "reload": tab.reload,
@@ -163,10 +163,10 @@ def test_back_and_reload_restore_the_query(fresh_console: Console, sign_in: Sign
         assert tab.get_by_role("checkbox", name="town").is_checked()
         assert tab.get_by_label("Column of the condition").input_value() == "sex"
         assert tab.get_by_label("Value to compare with").locator("option:checked").inner_text() == "male"
-        assert tab.locator("#epsilon-number").input_value() == "0.11"
+        assert tab.locator("#epsilon-number").input_value() == "1.5"
     buy(tab)
     tab.locator("#told").get_by_text("The mean of age where sex = 'male' by town").wait_for()
-    assert spent(fresh_console) == Fraction("0.11")
+    assert spent(fresh_console) == Fraction("1.5")
 
 
 @pytest.mark.long  # test_ask.py repeats a query at no cost
