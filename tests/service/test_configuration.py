@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from service.processes import free_port, write_policies
+from support.service import RunningService
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
@@ -166,3 +167,20 @@ def test_open_host_needs_a_public_url(tmp_path: Path, host: str) -> None:
 def test_page_of_operations_lists_every_setting() -> None:
     assert as_text() in PAGE.read_text("utf-8")
     assert len(fields(Settings)) == len(kinds())
+
+
+def test_owner_reads_the_running_configuration_without_secrets(fresh_service: RunningService) -> None:
+    app = fresh_service.app
+    app.state.settings = replace(app.state.settings, databases=("postgresql://ann:geheim@db/town",), threads=3)
+    app.state.origins = {**dict.fromkeys(kinds(), "default"), "threads": "flag"}
+    reply = fresh_service.get("/v1/settings")
+    rows = {row["name"]: row for row in reply.json()["settings"]}
+    assert set(rows) == set(kinds())
+    assert (rows["threads"]["value"], rows["threads"]["origin"]) == ("3", "flag")
+    assert rows["threads"]["description"]
+    page = fresh_service.get("/console/settings")
+    assert page.status_code == 200
+    assert "geheim" not in reply.text + page.text
+    assert "ann:(hidden)@db" in page.text
+    assert fresh_service.get("/v1/settings", "analyst").status_code == 403
+    assert fresh_service.get("/console/settings", "analyst").status_code in (302, 303, 403)

@@ -82,8 +82,10 @@ def serve(
     With --folder no policy is needed: the command prints a sign-in link for the owner, who adds data sets in the console.
     Every setting can also come from a variable TIDEGATE_NAME or from a file; a flag has precedence.
     """
+    from json import dumps
+
     from tidegate.service.access.groups import check_oidc
-    from tidegate.service.app import ENVIRONMENT
+    from tidegate.service.app import ENVIRONMENT, ORIGINS
     from tidegate.service.configuration import read_settings
     from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
@@ -126,6 +128,7 @@ def serve(
         named = next(iter(policies or ()), None) or polls or next(iter(settings.policies), settings.folder)
         say(f"  tidegate token make {named} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
+    os.environ[ORIGINS] = dumps(dict(configuration.origins))
     to_stream()
     run("tidegate.service.app:from_environment", host=host, port=port, workers=settings.workers, proxy=settings.proxy)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -113,7 +114,7 @@ PAGES = (
     drafts_page,
     policies_page,
 )
-ENVIRONMENT = "TIDEGATE_SERVICE"
+ENVIRONMENT, ORIGINS = "TIDEGATE_SERVICE", "TIDEGATE_ORIGINS"
 ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
 LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ABOUT = """Give data out without giving people away.
@@ -165,6 +166,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
         lifespan=_lifespan,
     )
     app.state.settings, app.state.datasets, app.state.metrics = settings, served, Metrics()
+    app.state.origins = {}
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
     app.state.oidc = Oidc(settings, app.state.guard.callers) if settings.oidc_issuer else None
     app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
@@ -184,7 +186,9 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
 def from_environment() -> FastAPI:
     """Create the application of a worker process, which finds its settings in the environment."""
     to_stream()
-    return create_app(Settings.from_json(os.environ[ENVIRONMENT]))
+    app = create_app(Settings.from_json(os.environ[ENVIRONMENT]))
+    app.state.origins = json.loads(os.environ.get(ORIGINS, "{}"))
+    return app
 
 
 @asynccontextmanager

@@ -28,7 +28,7 @@ PREFIX, FILE = "TIDEGATE_", "_file"
 CONFIG = f"{PREFIX}CONFIG"
 OTHERS = {  # variables that are not settings of a service
     f"{PREFIX}{name}"
-    for name in ("CONFIG", "SERVICE", "TOKEN", "CACHE", "DATA", "SEED", "REGISTRY", "WITNESS", "OIDC_SECRET")
+    for name in ("CONFIG", "SERVICE", "ORIGINS", "TOKEN", "CACHE", "DATA", "SEED", "REGISTRY", "WITNESS", "OIDC_SECRET")
 }
 SEPARATOR = ";"  # between the parts of a list in a variable or a flag
 PATHS = {"policies", "folder", "polls"}  # in a file, relative to its folder
@@ -50,11 +50,13 @@ class Configuration:
     """The settings of a service, and where each value came from."""
 
     settings: Settings
-    origins: Mapping[str, str]
+    origins: Mapping[str, str]  # a setting that is not named was set by the program
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return name, value and origin of every setting. Passwords and secrets are hidden."""
-        return [(name, shown(name, getattr(self.settings, name)), self.origins[name]) for name in kinds()]
+        return [
+            (name, shown(name, getattr(self.settings, name)), self.origins.get(name, "program")) for name in kinds()
+        ]
 
 
 def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file: str = "") -> Configuration:

@@ -26,6 +26,21 @@ Role = Literal["owner", "analyst", "respondent"]
 Method = Literal["token", "link", "oidc"]
 
 
+class ServiceSetting(Reply):
+    """A setting of the service."""
+
+    name: str
+    value: str = field("The value as text; passwords and secrets are hidden.")
+    origin: str = field("default, a flag, a variable, a file, or program.")
+    description: str
+
+
+class ServiceSettings(Reply):
+    """All settings of the service."""
+
+    settings: list[ServiceSetting]
+
+
 class Me(Reply):
     """The caller of the request."""
 

@@ -13,7 +13,7 @@ from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.service.access.groups import provider_name, read_groups
 from tidegate.service.pages.layout import PAGE, show
-from tidegate.service.routes.access import visible_sessions, visible_tokens
+from tidegate.service.routes.access import visible_sessions, visible_settings, visible_tokens
 from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
 from tidegate.service.settings import Settings, service_url
 from tidegate.web.snippets.ledger import token_code
@@ -44,6 +44,13 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         "codes": token_code(example, address=service_url(request), policy=first),
     }
     return show("access", request, view, here="access", json_urls=("/v1/tokens", "/v1/sessions"))
+
+
+@routes.get("/console/settings", **PAGE)
+def settings_page(request: Request, caller: CurrentCaller) -> Response:
+    caller.refuse_part()
+    view = {"settings": visible_settings(request)}
+    return show("settings", request, view, here="access", json_urls=("/v1/settings",))
 
 
 def _provider(settings: Settings) -> dict[str, Any] | None:

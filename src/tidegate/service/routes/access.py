@@ -19,12 +19,14 @@ from tidegate.service.access.links import is_link, make_link, use_link
 from tidegate.service.access.sessions import hash_cookie, new_session, set_cookie
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
+from tidegate.service.configuration import Configuration, descriptions
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
 from tidegate.service.models.access import (
     CreatedLink,
     CreatedToken,
     EndedSession,
     Me,
+    ServiceSettings,
     SessionPage,
     SignedOut,
     TokenPage,
@@ -181,6 +183,21 @@ def add_link(request: Request, caller: CurrentCaller, new: NewLink) -> Described
             )
     link, expires = make_link(_sessions(request), token, address=service_url(request), user=caller.name)
     return {"link": link, "link_expires": stamp(expires), **token_to_dict(token)}
+
+
+@routes.get("/settings", response_model=ServiceSettings)
+def list_settings(request: Request, caller: CurrentCaller) -> Described:
+    caller.refuse_part()
+    return {"settings": visible_settings(request)}
+
+
+def visible_settings(request: Request) -> list[Described]:
+    """Return the running configuration, without passwords and secrets."""
+    rows = Configuration(request.app.state.settings, request.app.state.origins).rows()
+    texts = descriptions()
+    return [
+        {"name": name, "value": value, "origin": origin, "description": texts[name]} for name, value, origin in rows
+    ]
 
 
 @routes.get("/sessions", response_model=SessionPage)
