@@ -19,6 +19,7 @@
         NotWaiting           a withdrawal of a request that is not waiting
         JobStopped           a job that was cancelled, given up, or above a limit; its charge stays
         StaleQuote           a quote that has expired, or whose policy or price has changed
+        NameTaken            a saved question or dashboard with a name that is in use
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
         LedgerBroken         the chain does not verify
