@@ -25,7 +25,7 @@ SAMPLE ?= 20
 SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test tests check kernels browser coverage mutants spark claims bench docs base lock clean
+.PHONY: help run test tests check kernels browser coverage mutants spark claims bench docs screenshots base lock clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -75,6 +75,9 @@ docs: $(DEV_STAMP) ## build the documentation into build/docs; warnings are erro
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs -d build/doctrees . build/docs
 	@echo "Built build/docs/index.html"
 
+screenshots: $(DEV_STAMP) browser ## pictures of every console page, and what each loads, into docs
+	PYTHONPATH=tests $(BIN)/python -m support.tour
+
 base: .venv/bin/uv ## install the base without extras into build/base; show its size and try it
 	rm -rf build/base && $(BIN)/uv venv --quiet build/base && mkdir -p build/base/trial
 	VIRTUAL_ENV=build/base $(BIN)/uv pip install --quiet -c locks/run.txt .
@@ -85,6 +88,7 @@ lock: .venv/bin/uv ## resolve the dependencies anew
 	printf "uv\nhatchling\neditables\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/uv.txt
 	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --extra all --universal --python-version 3.11 --generate-hashes --no-header --no-emit-package tidegate -o locks/run.txt
 	$(BIN)/uv pip compile pyproject.toml papers/pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --all-extras --group dev --no-emit-package tidegate -c locks/run.txt -o locks/dev.txt
+	printf "openapi-python-client\n" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header -o locks/generator.txt
 
 clean:           ## remove what was set up
 	rm -rf .venv

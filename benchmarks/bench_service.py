@@ -5,7 +5,8 @@
 A separate server (SQLite ledger, one worker) and 16 clients in threads of this process, each with its own token and one
 connection: previews, stored answers, fresh answers, the same previews after those, decisions on records,
 batches of randomized reports. The CPU time of the server for each request is reported too, because a busy machine
-disturbs it less.
+disturbs it less. A bare FastAPI route on the same server and with the same clients is measured first; `times_bare` is the CPU time
+of a request divided by that of the bare route.
 The bench fails unless the ledger's total is the sum of the costs that the clients received.
 """
 
@@ -31,7 +32,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from benchmarks.measure import Run, peak_memory, write_record
+from benchmarks.measure import HERE, Run, peak_memory, write_record
 from tidegate.ledger.tokens import Tokens
 from tidegate.policy import read_policy
 from tidegate.policy.collection import operator_for
@@ -65,6 +66,8 @@ releases = ["person", "age", "town"]
 questions.age = {{ attribute = "age", operator = "square-wave", epsilon = 2.0 }}
 questions.town = {{ attribute = "town", operator = "randomized-response", epsilon = 2.0 }}
 """
+# one thread for each engine; no registry: it would know this table from the ledger of an earlier run
+ALONE = {"OMP_NUM_THREADS": "1", "TIDEGATE_REGISTRY": ""}
 SQL = "SELECT town, COUNT(*) FROM people GROUP BY town"
 
 
@@ -79,8 +82,10 @@ class Response(NamedTuple):
 def run(*, full: bool) -> Iterator[dict[str, Any]]:
     count, fresh = (8_000, 2_000) if full else (320, 64)
     batches = 128 if full else 16
+    bare, bare_cpu = measure_bare(count)
+    yield bare
     with running_server() as (port, tokens, folder, server):
-        timed = partial(measure, server=server)
+        timed = partial(measure, server=server, bare_cpu=bare_cpu)
         responses: list[Response] = []
         base = "/v1/data/people"
         query = {"sql": SQL, "epsilon": 0.1}
@@ -105,6 +110,24 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         parts = [{"reports": sent[n * BATCH : (n + 1) * BATCH]} for n in range(batches)]
         path = f"{base}/collections/shoppers/reports"
         yield timed("reports", port, tokens, batches, lambda n: (path, parts[n]), each=BATCH)[0]
+
+
+def measure_bare(count: int) -> tuple[dict[str, Any], float]:
+    """Measure a bare FastAPI route on the same server; return the record and its CPU milliseconds per request."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    code = f"from tidegate.service.server import run; run('benchmarks.bare_app:create_app', port={port})"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=HERE.parent, env={**os.environ, **ALONE})
+    try:
+        wait_until_ready(port, "/health")
+        timed = partial(measure, server=process.pid)
+        timed("bare route", port, [""] * CLIENTS, count // 4, lambda n: ("/bare", {"n": n}), keep=False)
+        record, _ = timed("bare route", port, [""] * CLIENTS, count, lambda n: ("/bare", {"n": n}))
+    finally:
+        process.terminate()
+        process.wait(30)
+    return record, float(record["server_cpu_ms"])
 
 
 def send_concurrently(
@@ -147,6 +170,7 @@ def measure(
     server: int = 0,
     each: int = 1,
     keep: bool = True,
+    bare_cpu: float = 0.0,
 ) -> tuple[dict[str, Any], list[Response]]:
     """Send `count` requests by all clients at once; return the record and the responses."""
     requests = [encode_request(request(number), tokens[number % CLIENTS]) for number in range(count)]
@@ -162,6 +186,9 @@ def measure(
         "server_cpu_ms": 1000 * cpu / count,
         "found": f"{summary}; {1000 * cpu / count:.2f} ms of the server's processor",
     }
+    if bare_cpu:
+        more["times_bare"] = more["server_cpu_ms"] / bare_cpu
+        more["found"] += f", {more['times_bare']:.1f} times a bare route"
     runs = {"service": [Run(seconds, 0.0)]}
     return write_record(
         "service", QUESTION, case, size=each * count, runs=runs, peak_mb=peak_memory(), **more
@@ -169,12 +196,22 @@ def measure(
 
 
 def processor_time(process: int) -> float:
-    """Return the CPU seconds of a process so far, in all its threads; 0 if unknown."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
+    """Return the CPU seconds of a process and its children so far, in all their threads; 0 if unknown."""
+    if not process:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    children = [
+        int(child) for path in Path(f"/proc/{process}/task").glob("*/children") for child in _read(path).split()
+    ]
+    fields = _read(Path(f"/proc/{process}/stat")).rpartition(")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+    return own + sum(map(processor_time, children))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # the process has ended, or this system has no such file
+        return ""
 
 
 def check_charges(port: int, token: str, responses: list[Response]) -> None:
@@ -240,21 +277,26 @@ def reports(folder: Path, count: int) -> list[dict[str, Any]]:
     ]
 
 
+def prepare_folder(folder: Path) -> list[str]:
+    """Write a policy with its table into a folder, and return a token for each client."""
+    generator = random.Random(2)
+    towns = ("Aby", "Berg", "Ceder", "Dal")
+    rows = "\n".join(f"p{n},{generator.randint(18, 77)},{generator.choice(towns)}" for n in range(PEOPLE))
+    (folder / "people.csv").write_text(f"person,age,town\n{rows}\n")
+    (folder / "people.toml").write_text(POLICY)
+    datasets = ServedDatasets.from_files([str(folder / "people.toml")])
+    store = Tokens(datasets.ledger.store)
+    tokens = [make_token(store, role="owner", name=f"client {n}")[0] for n in range(CLIENTS)]
+    datasets.close()
+    return tokens
+
+
 @contextmanager
 def running_server() -> Iterator[tuple[int, list[str], Path, int]]:
     """Run a server over a temporary folder; yield its port, a token for each client, the folder and the process id."""
     with tempfile.TemporaryDirectory(prefix="tgbench") as name:
-        folder, generator = Path(name), random.Random(2)
-        rows = "\n".join(
-            f"p{n},{generator.randint(18, 77)},{generator.choice(('Aby', 'Berg', 'Ceder', 'Dal'))}"
-            for n in range(PEOPLE)
-        )
-        (folder / "people.csv").write_text(f"person,age,town\n{rows}\n")
-        (folder / "people.toml").write_text(POLICY)
-        datasets = ServedDatasets.from_files([str(folder / "people.toml")])
-        store = Tokens(datasets.ledger.store)
-        tokens = [make_token(store, role="owner", name=f"client {n}")[0] for n in range(CLIENTS)]
-        datasets.close()
+        folder = Path(name)
+        tokens = prepare_folder(folder)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
@@ -267,7 +309,7 @@ def running_server() -> Iterator[tuple[int, list[str], Path, int]]:
             "--port",
             str(port),
         ]
-        quiet = {**os.environ, "OMP_NUM_THREADS": "1"}
+        quiet = {**os.environ, **ALONE}
         process = subprocess.Popen(start, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=quiet)
         try:
             wait_until_ready(port)
@@ -277,10 +319,10 @@ def running_server() -> Iterator[tuple[int, list[str], Path, int]]:
             process.wait(30)
 
 
-def wait_until_ready(port: int) -> None:
+def wait_until_ready(port: int, path: str = "/ready") -> None:
     for _ in range(600):
         try:
-            httpx.get(f"http://127.0.0.1:{port}/ready", timeout=5).raise_for_status()
+            httpx.get(f"http://127.0.0.1:{port}{path}", timeout=5).raise_for_status()
             return
         except httpx.HTTPError:
             time.sleep(0.1)

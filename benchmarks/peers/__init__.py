@@ -17,6 +17,7 @@ from benchmarks.measure import HERE, RESULTS, Run, Runs
 ENVIRONMENTS = RESULTS / "envs"
 REQUIRED = {
     "OpenDP": None,  # it is in the project's own environment, at the version of the tests
+    "granian": ("granian==2.8.7",),  # it runs our packages: bench_servers.py
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
     "Tumult": ("tmlt.analytics==0.21.0",),

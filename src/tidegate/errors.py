@@ -17,6 +17,7 @@
           InvalidNumber      a value that is not a finite number, or is too long
         BudgetExceeded       the remaining budget is too small; the amounts spent, requested and remaining are given
         NotWaiting           a withdrawal of a request that is not waiting
+        JobStopped           a job that was cancelled, given up, or above a limit; its charge stays
         StaleQuote           a quote that has expired, or whose policy or price has changed
       LedgerError
         LedgerUnavailable    locked, read-only or unreachable
@@ -169,6 +170,10 @@ class KeyReused(LedgerError):
 
 class KeyInUse(LedgerError):
     code = "key-in-use"
+
+
+class JobStopped(RequestError):
+    code = "job-stopped"
 
 
 class StaleQuote(RequestError):

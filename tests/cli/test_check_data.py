@@ -100,6 +100,18 @@ def test_wrong_number_of_rows_is_reported_and_refuses_every_answer(run: Run, dia
     assert str(Ledger(str(diamonds.with_name("diamonds.ledger"))).account("diamonds").spent) == "0"  # type: ignore[union-attr]
 
 
+def test_decimal_outside_of_its_bounds_is_counted(run: Run, tmp_path: Path) -> None:
+    policy = tmp_path / "payments.toml"
+    policy.write_text(
+        '[dataset]\nname = "payments"\nsource = "payments.csv"\nunit = "row"\n'
+        '[attributes]\namount = { kind = "decimal", from = 1, to = 2, step = 0.01 }\n[promise.loss]\nepsilon = 1.0\n'
+    )
+    (tmp_path / "payments.csv").write_text("amount\n0.50\n1.50\n1200.50\n3.50\n")
+    code, out, _ = run("check", policy, "--data", "--json")
+    assert code == 1
+    assert json.loads(out)["columns"][0]["outside"] == {"below": 1, "above": 2, "unreadable": 0}
+
+
 def test_persons_with_too_many_rows_and_rows_without_a_key_are_counted(run: Run, tmp_path: Path) -> None:
     policy = tmp_path / "visits.toml"
     policy.write_text(

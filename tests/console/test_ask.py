@@ -140,6 +140,32 @@ def test_grouped_answer_is_shown_as_a_table_and_a_chart(console: Console, sign_i
     tab.locator("#where").get_by_role("button", name="Remove").click()
 
 
+def test_large_answer_is_shown_in_pages_that_cost_nothing(fresh_console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(fresh_console, OWNER, ASK)
+
+    def with_three_cells(route: Any) -> None:
+        route.continue_(url=f"{route.request.url}{'&' if '?' in route.request.url else '?'}limit=3")
+
+    tab.route("**/data/people/answers*", with_three_cells)  # instead of 10,000
+    fill_form(tab, what="count")
+    tab.get_by_role("checkbox", name="town").check()
+    fill_form(tab, **{"epsilon-number": "0.3"})
+    buy(tab)
+    tab.get_by_text("Numbers 1 to 3 of 4").wait_for()
+    charged = spent(fresh_console)
+    first = tab.locator("#told tbody").inner_text()
+    assert button(tab, "Previous").is_disabled()
+    button(tab, "Next").click()
+    tab.get_by_text("Numbers 4 to 4 of 4").wait_for()
+    expect(tab.locator("#told tbody tr")).to_have_count(1)
+    assert button(tab, "Next").is_disabled()
+    assert "Cost 0.3" in tab.locator("#told").inner_text(), "the charge of the answer, not of the page"
+    button(tab, "Previous").click()
+    tab.get_by_text("Numbers 1 to 3 of 4").wait_for()
+    assert tab.locator("#told tbody").inner_text() == first
+    assert spent(fresh_console) == charged == Fraction("0.3")
+
+
 @pytest.mark.long  # answer/test_derive.py keeps the claim
 def test_results_derived_from_earlier_answers_are_offered_free(fresh_console: Console, sign_in: SignIn) -> None:
     tab = sign_in(fresh_console, OWNER, ASK)

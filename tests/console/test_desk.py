@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 from console.snippets import run_command, run_python, shown_code
+from support.axe import assert_accessible
 from support.console_service import Console
 
 from tidegate.release.result import Refused
@@ -55,6 +56,7 @@ def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console,
     tab = open_desk(fresh_console, sign_in)
     assert tab.locator("#exposure h3").inner_text() == "No records released yet, so there is no exposure"
     assert tab.locator("#queue").inner_text() == "No requests are waiting."
+    assert tab.locator("#exposure .plot").inner_text() == "No records released yet."
     ask(tab, names(*range(120)))
     tab.locator("#exposure h3", has_text="Exposure stays below its critical value").wait_for(timeout=PATIENT)
     result = state(fresh_console)
@@ -69,6 +71,42 @@ def test_exposure_chart_follows_releases_until_one_waits(fresh_console: Console,
     assert "Of L3" in tab.locator("#shares h3").inner_text()
     tab.locator("#exposure summary").click()
     assert tab.locator("#exposure tbody tr").count() == sum(len(test) for test in result["tests"].values())
+
+
+def test_queue_names_the_test_that_holds_each_record(fresh_console: Console, sign_in: SignIn) -> None:
+    fresh_console.datasets["soldiers"].desk("headquarters").request_many(names(*range(300)))
+    tab = open_desk(fresh_console, sign_in)
+    waiting = state(fresh_console)["waiting"]
+    assert waiting > 20, "two pages are needed"
+    assert tab.locator(".headline").inner_text() == f"Released {300 - waiting}, waiting {waiting}"
+    rows = tab.locator("#waiting-requests tbody tr")
+    rows.first.wait_for()
+    assert rows.count() == 20
+    assert "kullback-leibler, L3" in rows.first.inner_text()
+    first = rows.first.inner_text()
+    tab.get_by_role("button", name="above its limit").click()
+    assert tab.locator("#waiting-requests th[aria-sort=descending]").inner_text() == "above its limit"
+    assert tab.locator("#waiting-requests td:last-child").first.inner_text() == "just reaches it"
+    tab.get_by_role("button", name="waiting since").click()
+    tab.locator("#waiting-requests th[aria-sort=ascending]", has_text="waiting since").wait_for()
+    assert rows.first.inner_text() == first
+    tab.get_by_role("button", name="Next page").click()
+    tab.get_by_role("button", name="Previous page").wait_for()
+    tab.wait_for_function(f"document.querySelector('#waiting-requests tbody tr').innerText !== {json.dumps(first)}")
+    assert_accessible(tab)
+
+
+def test_card_shows_the_last_simulation(console: Console, sign_in: SignIn) -> None:
+    tab = open_desk(console, sign_in)
+    card = tab.locator("#verdict")
+    assert "No simulation of this policy has run yet." in card.inner_text()
+    tab.get_by_label("Number of pairs").fill("2")
+    tab.get_by_label("Records per data set").fill("60")
+    card.get_by_role("button", name="Simulate observers").click()
+    card.get_by_text("simulated observers").wait_for(timeout=PATIENT)
+    shown = card.locator('[data-part="verdict"]').inner_text()
+    tab.reload()
+    assert card.locator('[data-part="verdict"]').inner_text() == shown, "the service renders it"
 
 
 @pytest.mark.long  # test_record.py has the same test

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,24 @@ def test_lab_opens_with_the_safe_harbor_value(console: Console, sign_in: SignIn)
     assert float(tab.locator("#loss").input_value()) == pytest.approx(math.log(98 * 0.015 / 0.985), rel=1e-3)
     result = ask(console, "GET", "/v1/risk/meaning?rho=0.015&worlds=99")
     assert tab.locator("#meaning li").all_inner_texts() == result["says"]
+
+
+def test_promise_is_explained_in_plain_words_without_scripts(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, ANALYST, f"{PAGE}?one_in=50&values=1,000&people=2000", java_script_enabled=False)
+    words = tab.locator("#words")
+    expect(words.locator(".verdict")).to_have_text(re.compile(r"1 in 50\s+rho = 0.02"))
+    described = ask(console, "GET", "/v1/risk/practice?one_in=50&worlds=1000&people=2000")
+    for sentence in described["says"]:
+        expect(words).to_contain_text(sentence)
+    for reading in described["readings"]:
+        expect(words.locator("#practice")).to_contain_text(f"in at most {reading['yes_no']} of 100 cases")
+    words.locator("#one-in").fill("5000")
+    words.get_by_role("button").click()
+    expect(words.get_by_role("alert")).to_contain_text("random guess")
+    expect(words.locator("#one-in")).to_have_value("5000")
+    words.locator("#one-in").fill("many")
+    words.get_by_role("button").click()
+    expect(words.get_by_role("alert")).to_contain_text("number")
 
 
 @pytest.mark.long

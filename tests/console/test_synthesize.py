@@ -8,7 +8,6 @@ import shlex
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from tidegate.ledger.jobs import DONE, FAILED, Jobs
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.access.tokens import make_token
+from tidegate.synthesize.diary import Diary
 from tidegate.web.snippets.synthesize import STAGES, describe_request, describe_stage, quality_code, synthesis_code
 
 if TYPE_CHECKING:
@@ -64,8 +64,9 @@ def wish(tab: Page, epsilon: str) -> None:
 
 
 def test_table_is_previewed_created_and_downloaded(fresh_console: Console, sign_in: SignIn) -> None:
-    tab, looks = sign_in(fresh_console, OWNER, PAGE), []
-    tab.on("request", lambda request: looks.append(time.monotonic()) if LOOK.search(request.url) else None)
+    tab, looks, streams = sign_in(fresh_console, OWNER, PAGE), [], []
+    tab.on("request", lambda request: looks.append(request.url) if LOOK.search(request.url) else None)
+    tab.on("request", lambda request: streams.append(request.url) if request.url.endswith("/events") else None)
     tab.get_by_text("No synthetic tables yet").wait_for()
     wish(tab, "0.5")
     assert spent(fresh_console) == 0, "a preview is free"
@@ -92,11 +93,8 @@ def test_table_is_previewed_created_and_downloaded(fresh_console: Console, sign_
     table = pa_csv.read_csv(Path(coming.value.path()))
     assert (coming.value.suggested_filename, table.num_rows) == ("people-1.csv", 600)
     assert table.column_names == ["age", "sex", "town"]
-    count = len(looks)
-    assert count > 0
-    assert all(later - earlier > 1.8 for earlier, later in pairwise(looks)), "every 2 s at most"
-    tab.wait_for_timeout(3000)
-    assert len(looks) == count, "a finished job is not polled"
+    tab.wait_for_timeout(1500)
+    assert (len(looks), len(streams)) == (0, 1), "one stream, which ended with the job"
     assert spent(fresh_console) == Fraction(1, 2)
 
 
@@ -409,3 +407,31 @@ def test_table_is_the_same_in_both_formats(console: Console) -> None:
     job = finished_synthesis(console, epsilon=0.3, rows=80)
     csv = call(console, "GET", f"{JOBS}/{job['id']}/tables/1?kind=csv", ANALYST)
     assert pa_csv.read_csv(io.BytesIO(csv.content)).num_rows == 80
+
+
+@pytest.fixture
+def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = Diary.step
+
+    def step(self: Diary, *arguments: Any) -> Any:
+        time.sleep(0.5)
+        return quick(self, *arguments)
+
+    monkeypatch.setattr(Diary, "step", step)
+
+
+@pytest.mark.usefixtures("slow_steps")
+@pytest.mark.parametrize("has_events", [True, False], ids=["events", "polls"])
+def test_running_synthesis_is_cancelled_in_the_page(fresh_console: Console, sign_in: SignIn, has_events: bool) -> None:
+    tab, looks = sign_in(fresh_console, OWNER, PAGE), []
+    if not has_events:  # the service refuses the stream, and the page polls
+        tab.route("**/events", lambda route: route.fulfill(status=204))
+    tab.on("request", lambda request: looks.append(request.url) if LOOK.search(request.url) else None)
+    wish(tab, "0.5")
+    tab.get_by_role("button", name="Create the table for epsilon 0.5").click()
+    tab.locator("#running [data-part=stage]", has_text="with noise").wait_for(timeout=PATIENCE * 1000)
+    tab.get_by_role("button", name="Cancel the synthesis").click()
+    tab.get_by_role("heading", name="The synthesis was cancelled").wait_for(timeout=PATIENCE * 1000)
+    assert "The synthesis was cancelled by olga." in tab.locator("#running [data-part=stage]").inner_text()
+    tab.locator("#earlier li[data-state=cancelled]").wait_for()
+    assert bool(looks) != has_events

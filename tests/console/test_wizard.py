@@ -234,3 +234,54 @@ def test_published_data_set_is_served_by_every_worker(tmp_path: Path, visitor: V
         for _ in range(20):  # a new connection each time: both workers answer
             response = httpx.get(f"{url}/v1/data/visits", headers={"Authorization": f"Bearer {analyst}"})
             assert response.status_code == 200, response.text
+
+
+TRIAL = "\r\n".join(
+    [
+        "\ufeffNr;Geburtsdatum;Ort;Betrag;Status;Betrag;Notiz",
+        *(
+            f"{1000 + n};{1 + n % 28:02d}.{1 + n % 12:02d}.{1950 + n % 50};{('Köln', 'köln ', 'BONN', '')[n % 4]};"
+            f"1.{n % 900:03d},50;{('offen', 'Offen ', 'ERLEDIGT')[n % 3]};{n % 7},5;{'' if n % 2 else 'Müller, krank'}"
+            for n in range(400)
+        ),
+    ]
+)
+
+
+@pytest.mark.long
+def test_messy_file_reaches_an_answer_without_a_terminal(empty_console: Console, visitor: Visitor) -> None:
+    """A file with a byte order mark, a repeated name, decimal commas, dates with points, blanks and mixed case."""
+    steward = visitor()
+    sign_in(steward, empty_console.sign_in_link(OWNER))
+    steward.goto(f"{empty_console.address}/console/drafts")
+    steward.get_by_role("button", name="Start with a table").click()
+    upload(steward, TRIAL, "Liste März.csv")
+    steward.get_by_text("a name is missing or repeated").wait_for()
+    for label in ("Numbers are written as", "Remove spaces", "Labels are the same", "Column names can be"):
+        steward.get_by_label(label).check()
+    steward.get_by_role("button", name="Upload", exact=True).click()
+    steward.wait_for_url("**/people")
+    go_on(steward, "columns")
+    kinds = [steward.locator(f"#kind-{index}").input_value() for index in range(7)]
+    assert kinds == ["key", "date", "category", "number", "category", "number", "text"]
+    for field, text in {"from-1": "1.1.1950", "to-1": "31.12.1999", "values-2": "köln\nbonn", "to-3": "2.000"}.items():
+        steward.locator(f"#{field}").fill(text)
+    steward.locator("#values-4").fill("offen\nerledigt")
+    steward.get_by_role("button", name="Continue").click()
+    steward.locator("#to-3-error", has_text="separators of thousands").wait_for()
+    steward.locator("#to-3").fill("2000")
+    steward.get_by_role("button", name="Check against the data").click()
+    steward.locator("#report", has_text="The data fits the columns.").wait_for()
+    go_on(steward, "promise")
+    go_on(steward, "simulation")
+    steward.get_by_role("link", name="Continue").click()
+    steward.locator("#analyst").fill("Ana Müller")
+    steward.get_by_role("button", name="Publish").click()
+    analyst = visitor()
+    sign_in(analyst, steward.locator("#link").inner_text())
+    analyst.get_by_role("link", name="Query").first.click()
+    analyst.locator("#go:not([disabled])").click()
+    analyst.locator("#result .answer, #confirm[open]").first.wait_for()
+    if analyst.get_by_role("button", name="Spend").is_visible():
+        analyst.get_by_role("button", name="Spend").click()
+    analyst.locator("#result .answer").wait_for()

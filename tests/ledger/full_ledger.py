@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 from collect.invited import invited_report, poll_of, token_of
 from collect.surveys import SHOPPERS, policy_of, reports
-from ledger.charges import charge
+from ledger.charges import charge, charges
 from ledger.requesters import TABLE
 from support.people import people_policy
 
@@ -18,9 +19,11 @@ import tidegate as tg
 from tidegate.collect.invitations import create_key
 from tidegate.demo import soldiers
 from tidegate.ledger import Ledger
+from tidegate.ledger.diaries import hold_diary
 from tidegate.ledger.jobs import Job, Jobs
 from tidegate.ledger.library import Library
 from tidegate.ledger.replies import Replies
+from tidegate.ledger.schema import leases
 from tidegate.ledger.sessions import Sessions, StoredSession
 from tidegate.ledger.store import Store
 from tidegate.ledger.tokens import StoredToken, Tokens, stamp
@@ -42,6 +45,12 @@ def write_session(store: Store) -> None:
     Sessions(store).add_link("l", token=ann, expires=now + timedelta(minutes=15), user="olga")
 
 
+def abandon_lease(store: Store) -> None:
+    """Give the lease of a diary to another machine, which stops at once."""
+    with store.writing() as connection:
+        connection.execute(leases.update().values(owner="elsewhere/1/x"))
+
+
 def write_everything(url: str, folder: Path) -> None:
     """Fill every table of a ledger; `folder` receives the reports."""
     with tg.open(people_policy(), table=TABLE, ledger=url) as session:
@@ -50,6 +59,12 @@ def write_everything(url: str, folder: Path) -> None:
         session.answer(tg.count().by("sex"), epsilon="0.1", key="again", user="ben")
         for number in range(ENTRIES):
             charge(session.ledger, people_policy(), number, "1e-9")
+        visitors = tg.Dataset("visitors", shares_persons_with=("people",))
+        session.ledger.open_account(replace(people_policy(), dataset=visitors))
+        unfinished = charges(session.ledger)[-1]
+        with hold_diary(session.ledger.store, unfinished) as diary:
+            diary.append('{"about":{}}', '{"table":0}', '{"table":1}')
+            abandon_lease(session.ledger.store)
         configure(session.ledger.store, add=[str(folder.with_name("people.checkpoint"))])
     with tg.open(soldiers.policy(), table=SOLDIERS, ledger=url) as session:
         desk, names = session.release("headquarters"), random.Random(1).sample(soldiers.records()["name"], 300)

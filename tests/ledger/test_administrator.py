@@ -10,10 +10,8 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import socket
-import threading
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 import pytest
 from ledger.charges import charge, charges, has_one_sentence, open_ledger, verify_clean
 from ledger.children import Child
+from ledger.network import Network
 from sqlalchemy.engine import make_url
 from support.people import people_policy
 
@@ -95,7 +94,8 @@ def test_full_disk_in_the_middle_of_a_charge_keeps_every_earlier_charge(tmp_path
 
 
 def try_permissions(pipe: Any, path: str, user: int) -> None:
-    """Charge as another user; send the error."""
+    """Charge as another user; send the error. All modules are loaded before, because that user may not read them."""
+    open_ledger(f"{path}.first").close()
     if os.geteuid() == 0:
         os.setgroups([])
         os.setuid(user)
@@ -105,6 +105,14 @@ def try_permissions(pipe: Any, path: str, user: int) -> None:
     except TidegateError as error:
         pipe.send((error.what, error.do))
     os._exit(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users can enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +125,17 @@ def try_permissions(pipe: Any, path: str, user: int) -> None:
 )
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a child as another user")
 def test_wrong_permissions_are_reported_and_nothing_is_charged(
-    tmp_path: Path, folder_mode: int, file_mode: int, sentence: str
+    open_folder: Path, folder_mode: int, file_mode: int, sentence: str
 ) -> None:
-    for folder in [*tmp_path.parents][:3]:
-        if folder.stat().st_uid == os.geteuid() and folder.name.startswith(("pytest", "popen", "tg.")):
-            folder.chmod(0o755)
-    path = tmp_path / "people.ledger"
+    path = open_folder / "people.ledger"
     ledger = open_ledger(str(path))
     ledger.close()
     path.chmod(file_mode)
-    tmp_path.chmod(folder_mode)
+    open_folder.chmod(folder_mode)
     child = Child(try_permissions, str(path), NOBODY)
     what, do = child.hear()
     child.process.join()
-    tmp_path.chmod(0o755)
+    open_folder.chmod(0o755)
     path.chmod(0o600)
     assert what == sentence.format(path=path)
     assert do
@@ -158,47 +163,6 @@ def test_stopped_and_started_server_loses_nothing(postgres_server: Any, postgres
     assert charge(ledger, POLICY, "more", "0.1").cost == Amount.up("0.1")
     assert verify_clean(ledger).spent["people"] == Amount.up("0.3")
     ledger.close()
-
-
-class Network:
-    """A proxy between TCP clients and the server's socket, which can stop forwarding in each direction."""
-
-    def __init__(self, server: Path) -> None:
-        self._server, self._sockets = server, list[socket.socket]()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self.has_requests, self.has_replies = threading.Event(), threading.Event()
-        self.heal()
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def heal(self) -> None:
-        """Forward everything from now on. Connections that lost bytes are gone, as after a real partition."""
-        for end in self._sockets:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-        self.has_requests.set()
-        self.has_replies.set()
-
-    def _accept(self) -> None:
-        with suppress(OSError):  # closed
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(str(self._server))
-                self._sockets += [client, server]
-                for ends in ((client, server, self.has_requests), (server, client, self.has_replies)):
-                    threading.Thread(target=self._forward, args=ends, daemon=True).start()
-
-    def _forward(self, source: socket.socket, target: socket.socket, is_open: threading.Event) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                if is_open.is_set():
-                    target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
-
-    def close(self) -> None:
-        self._listener.close()
-        self.heal()
 
 
 @pytest.fixture

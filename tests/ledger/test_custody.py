@@ -132,7 +132,7 @@ def test_deleted_contents_are_gone_and_the_ledger_verifies(tmp_path: Path) -> No
     with ledger.store.reading() as connection:
         query = "SELECT record FROM tidegate_requests WHERE state IN ('released', 'waiting')"
         records = [record for (record,) in connection.exec_driver_sql(query)]
-    assert expire(ledger, date(2020, 1, 1)) == {"deleted": 0, "withdrawn": 0}
+    assert expire(ledger, date(2020, 1, 1)) == {"deleted": 0, "withdrawn": 0, "diaries": 0}
     counts = expire(ledger, datetime.now(UTC).date() + timedelta(days=1), user="ann")
     assert counts["deleted"] + counts["withdrawn"] == len(records) > 0
     assert counts["deleted"]

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger.network import Network
+from sqlalchemy.engine import make_url
 
 import tidegate as tg
 from tidegate import demo
-from tidegate.errors import Unsupported
+from tidegate.errors import PolicyLoosened, Unsupported
 from tidegate.ledger.backup import export_lines
 from tidegate.ledger.entry import SECOND
 from tidegate.session import Session
@@ -32,6 +34,18 @@ sex = {{ kind = "category", values = ["f", "m"] }}
 epsilon = 2.0
 """
 QUESTION = tg.count().by("sex")
+LINKED = """
+[dataset]
+name = "both"
+unit = { person = "person", at_most = 1 }
+[tables]
+visits = { source = "visits.csv" }
+[attributes.visits]
+person = { kind = "key" }
+cost = { kind = "integer", from = 0, to = 50 }
+[promise.loss]
+epsilon = 2.0
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -225,3 +239,115 @@ def test_service_with_two_names_for_one_source_refuses_the_second(people: Path) 
     with pytest.raises(Unsupported, match='account "people" in this ledger'):
         served["persons"].session.answer(QUESTION, epsilon="0.1")
     served.close()
+
+
+# Other names of one source ------------------------------------------------------------------------------------------
+
+
+def test_links_to_a_file_are_recognized_also_after_rows_were_appended(people: Path) -> None:
+    (people / "soft.csv").symlink_to("people.csv")
+    (people / "hard.csv").hardlink_to(people / "people.csv")
+    for is_appended in (False, True):
+        if is_appended:
+            with (people / "people.csv").open("a") as file:
+                file.write("50,f\n" * 20)
+        for name in ("soft", "hard"):
+            with pytest.raises(Unsupported, match='account "people"'):
+                spend(write(people, name, f"{name}.csv"))
+
+
+def test_copy_with_appended_rows_is_recognized_by_its_beginning(people: Path) -> None:
+    (people / "longer.csv").write_text((people / "people.csv").read_text() + "50,f\n" * 900)
+    with pytest.raises(Unsupported, match='account "people"'):
+        spend(write(people, "longer", "longer.csv"))
+
+
+def test_file_with_the_same_first_rows_only_is_another_source(people: Path) -> None:
+    lines = (people / "people.csv").read_text().splitlines()
+    (people / "other.csv").write_text("\n".join([*lines[:120], *(["33,m"] * 200)]))
+    spend(write(people, "other", "other.csv"))
+
+
+def test_earlier_source_of_an_account_stays_known(people: Path) -> None:
+    (people / "next.csv").write_text("age,sex\n" + "44,m\n" * 300)
+    spend(write(people, "people", "next.csv"), "0.2")
+    with pytest.raises(Unsupported, match=r'account "people" in people\.ledger with epsilon 1 spent'):
+        spend(write(people, "again", "people.csv"))
+
+
+def test_shared_persons_admit_a_second_account_that_is_charged_together(people: Path) -> None:
+    other = write(people, "persons")
+    text = other.read_text()
+    other.write_text(text.replace('unit = "row"', 'unit = "row"\nshares_persons_with = ["people"]'))
+    with pytest.raises(Unsupported, match=r"people\.ledger with epsilon 0\.8") as raised:
+        spend(other)  # its own ledger cannot add up both
+    assert 'in the same ledger, set shares_persons_with = ["people"]' in raised.value.do
+    spend(other, "0.5", ledger="people.ledger")
+    with tg.open(other, ledger="people.ledger") as session:
+        assert str(session.account.left) == "0.7"
+        kinds = [entry.kind for entry in session.ledger.entries("persons")]
+        assert kinds == ["policy", "charge", "result"], "the decision is in the policy's entry"
+        assert session.ledger.verify().holds
+    other.write_text(text)
+    with pytest.raises(PolicyLoosened):
+        spend(other, ledger="people.ledger")
+
+
+def test_two_linked_tables_are_the_source_of_each_other(people: Path) -> None:
+    """A policy over one of the tables of another policy has the same persons."""
+    (people / "both.toml").write_text(LINKED)
+    (people / "visits.csv").write_text("person,cost\n" + "".join(f"{n},{n % 50}\n" for n in range(300)))
+    with tg.open(people / "both.toml") as session:
+        session.answer(tg.count().by("visits.cost"), epsilon="0.1", anyway=True)
+    visits = write(people, "visits", "visits.csv")
+    visits.write_text(visits.read_text().replace("[attributes]", '[attributes]\ncost = { kind = "integer", from = 0, to = 50 }').replace(
+        'age = { kind = "integer", from = 18, to = 90 }\nsex = { kind = "category", values = ["f", "m"] }', ""))  # fmt: skip
+    with tg.open(visits) as session, pytest.raises(Unsupported, match='account "both"'):
+        session.answer(tg.count().by("cost"), epsilon="0.1", anyway=True)
+
+
+@pytest.fixture
+def by_tcp(postgres_server: Any) -> Any:
+    """A forwarder of TCP connections to the server's socket: it has another address there."""
+    [path] = Path(postgres_server.pgdata).glob(".s.PGSQL.[0-9]*[0-9]")
+    network = Network(path)
+    yield network.port
+    network.close()
+
+
+def test_table_in_postgres_is_one_source_under_every_address(tmp_path: Path, postgres_url: str, by_tcp: int) -> None:
+    """By socket, host name, address, role, search path and qualified name."""
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS clinic")
+        connection.execute("CREATE TABLE clinic.people AS SELECT 30 AS age, 'm' AS sex FROM generate_series(1, 50)")
+        connection.execute("DROP ROLE IF EXISTS reader_of_people")
+        connection.execute("CREATE ROLE reader_of_people LOGIN")
+        connection.execute(
+            "GRANT USAGE ON SCHEMA clinic TO reader_of_people; GRANT SELECT ON clinic.people TO reader_of_people"
+        )
+        connection.execute("CREATE VIEW public.view_of_people AS SELECT * FROM clinic.people")
+    database = make_url(postgres_url).database
+    try:
+        spend(write(tmp_path, "first", f"{postgres_url}&table=clinic.people"))
+        with psycopg.connect(postgres_url, autocommit=True) as connection:  # the counters of changes differ from now on
+            connection.execute("INSERT INTO clinic.people VALUES (31, 'f')")
+        for number, (user, host, query) in enumerate(
+            [
+                ("postgres", "127.0.0.1", "table=clinic.people"),
+                ("postgres", "localhost", "table=clinic.people"),
+                ("reader_of_people", "127.0.0.1", "table=clinic.people"),
+                ("postgres", "localhost", "options=-csearch_path%3Dclinic&table=people"),
+            ]
+        ):
+            address = f"postgresql://{user}@{host}:{by_tcp}/{database}?{query}"
+            with pytest.raises(Unsupported, match=r'account "first" in first\.ledger with epsilon 0\.1 spent'):
+                spend(write(tmp_path, f"other{number}", address))
+        view = f"{postgres_url}&table=view_of_people"
+        spend(write(tmp_path, "view", view))  # as documented: what is under a view is not known
+        with pytest.raises(Unsupported, match=r'account "view" in view\.ledger'):
+            spend(write(tmp_path, "same_view", view.replace("table=", "connect_timeout=9&table=")))
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP SCHEMA clinic CASCADE; DROP OWNED BY reader_of_people; DROP ROLE reader_of_people")

@@ -351,6 +351,31 @@ def test_older_ledger_that_is_only_read_shows_its_account(older: Path, tmp_path:
     migrated.close()
 
 
+LATER_TABLES = [
+    "tidegate_totals",
+    "tidegate_known_sources",
+    "tidegate_selection",
+    "tidegate_invitations",
+    "tidegate_spent_tokens",
+    "tidegate_tiles",
+    "tidegate_witnesses",
+    "tidegate_replies",
+    "tidegate_partners",
+    "tidegate_limits",
+    "tidegate_links",
+    "tidegate_token_uses",
+    "tidegate_diaries",
+    "tidegate_leases",
+]  # of schema 0008 and later
+LATER_COLUMNS = [
+    "tidegate_tokens.maker",
+    "tidegate_tokens.identity",
+    "tidegate_jobs.kind",
+    "tidegate_jobs.attempts",
+    "tidegate_jobs.report",
+]
+
+
 def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None:
     """A file whose table of totals was removed, with the number of the schema before it."""
     path = tmp_path / "people.ledger"
@@ -361,17 +386,11 @@ def test_ledger_of_the_schema_before_totals_is_completed(tmp_path: Path) -> None
     account = ledger.account("people")
     ledger.close()
     with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE tidegate_totals")
-        connection.execute("DROP TABLE tidegate_known_sources")
-        connection.execute("DROP TABLE tidegate_selection")
-        connection.execute("DROP TABLE tidegate_invitations")
-        connection.execute("DROP TABLE tidegate_spent_tokens")
-        connection.execute("DROP TABLE tidegate_tiles")
-        connection.execute("DROP TABLE tidegate_witnesses")
-        connection.execute("DROP TABLE tidegate_links")
-        connection.execute("DROP TABLE tidegate_token_uses")
-        connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN maker")
-        connection.execute("ALTER TABLE tidegate_tokens DROP COLUMN identity")
+        for table in LATER_TABLES:
+            connection.execute(f"DROP TABLE {table}")
+        for column in LATER_COLUMNS:
+            table, name = column.split(".")
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {name}")
         connection.execute("UPDATE tidegate_version SET version_num = '0007'")
     connection.close()
     reader = Ledger(str(path), read_only=True)

@@ -81,6 +81,8 @@ ELSEWHERE = {
     "service/access/links.py": "secrets of one-time links, from the operating system",
     "service/access/provider.py": "state, nonce and verifier of a sign-in at a provider, and nonces of encryption, from the operating system",
     "service/jobs.py": "names of jobs",
+    "service/runner.py": "names of processes that run jobs",
+    "ledger/diaries.py": "names of processes that continue a synthesis",
     "service/drafts/sources.py": "names of uploaded files",
     "service/drafts/store.py": "names of drafts",
     "service/middleware.py": "names of requests, for the log",

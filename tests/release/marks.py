@@ -7,6 +7,8 @@ import mmap
 import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from release.requests import SHUFFLED, as_sent, open_session
 from sqlalchemy import event
 
 from tidegate.errors import NotWaiting
+from tidegate.ledger import chain
+from tidegate.ledger.store import Store
 from tidegate.release.desk import Desk
 from tidegate.release.result import Deferred
 
@@ -40,20 +44,28 @@ class Marks:
     def phase(self, phase: int) -> None:
         self._bytes[0] = phase
 
-    def follow(self, engine: Any) -> None:
+    def follow(self, store: Store) -> None:
         """Mark the phases of every transaction that writes."""
+        decide, write = store.deciding, chain.write
 
-        @event.listens_for(engine, "after_cursor_execute")
-        def _after(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
-            if statement == "BEGIN IMMEDIATE" or "pg_advisory_xact_lock" in statement:
+        @contextmanager
+        def deciding(reads: Any) -> Iterator[Any]:
+            with decide(reads) as transaction:
                 self.phase = DECIDING
+                yield transaction
 
-        @event.listens_for(engine, "before_cursor_execute")
+        def writing(*arguments: Any) -> None:
+            self.phase = WRITING
+            write(*arguments)
+
+        store.deciding, chain.write = deciding, writing  # type: ignore[method-assign]
+
+        @event.listens_for(store.engine, "before_cursor_execute")
         def _before(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
             if statement.startswith(("INSERT", "UPDATE")):
                 self.phase = WRITING
 
-        @event.listens_for(engine, "commit")
+        @event.listens_for(store.engine, "commit")
         def _commit(connection: Any) -> None:
             if self.phase in (DECIDING, WRITING):
                 self.phase = COMMITTING
@@ -71,7 +83,7 @@ def ask_on(url: str, out: Path, marks_at: Path, seed: int) -> None:
     session = open_session(url)
     desk = session.release()
     desk.request("nobody is called this")  # the table is open, everything is loaded, nothing is written
-    marks.follow(session.ledger.store.engine)
+    marks.follow(session.ledger.store)
     done = sum("told" in line for line in lines)
     flying = lines[-1] if lines and "told" not in lines[-1] else None
     marks.phase = BETWEEN

@@ -16,6 +16,7 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.permissions import ANALYST, OWNER
 from tidegate.service.access.tokens import make_token
 from tidegate.service.app import create_app
+from tidegate.service.drafts.notation import unique_names
 
 SECRET = "MARKER-51c9-"
 CSV = "person,age,town,paid\n" + "".join(
@@ -277,6 +278,39 @@ def test_notation_of_numbers_and_dates_is_rewritten_on_request(gate: Gate) -> No
     assert oct((gate.folder / "data" / "people.csv").stat().st_mode)[-3:] == "600"
 
 
+def test_repeated_names_and_capital_letters_are_rewritten_on_request(gate: Gate) -> None:
+    draft = gate.start()
+    text = "\ufeffNr;Betrag;Ort;Betrag ;\r\n1;2,5;BONN ;3;x\r\n2;1,5;Köln;4;\r\n"
+    refused = gate.upload(draft, text.replace("Betrag ", "Betrag")).json()
+    assert "a name is missing or repeated" in refused["detail"]
+    assert "Betrag" not in refused["detail"] + refused["do"], "without a header line, the first line is a private row"
+    content = gate.upload(draft, text, comma=True, trim=True, lower=True, rename=True).json()
+    assert list(content["types"]) == ["Nr", "Betrag", "Ort", "Betrag_2", "column_5"]
+    stored = (gate.folder / "data" / "people.csv").read_text("utf-8")
+    assert stored.splitlines()[1:] == ["1;2.5;bonn;3;x", "2;1.5;köln;4;"]
+
+
+def test_numbered_name_never_equals_another_name() -> None:
+    assert unique_names(["a", "a_2", "a", "", "a"]) == ["a", "a_2", "a_3", "column_4", "a_4"]
+
+
+def test_bound_that_can_be_read_in_two_ways_is_refused(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV)
+    content = gate.fill(draft, people=PEOPLE, columns={**COLUMNS, "to-3": ["2.000"]})
+    assert "without separators of thousands" in problems_of(content, "columns")["to-3"]
+    content = gate.fill(draft, columns={**COLUMNS, "to-3": ["0.125"], "step-3": ["0.125"]})
+    assert problems_of(content, "columns") == {}
+
+
+def test_date_with_points_is_a_bound(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "born\n1980-12-31\n")
+    fields = {"kind-0": ["date"], "from-0": ["1.1.1950"], "to-0": ["31.12.1999"], "grid-0": ["day"]}
+    content = gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
+    assert "from = 1950-01-01, to = 1999-12-31" in content["toml"]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -376,7 +410,7 @@ def test_table_of_an_allowed_database_is_served_and_its_password_is_not_shown(ga
         {"database": ["postgresql://elsewhere/db"], "table": ["people"]},
         {"database": [shown], "table": ["a;b"]},
     ):
-        assert "error" in gate.fill(draft, source={"source": ["database"], **fields})
+        assert "code" in gate.fill(draft, source={"source": ["database"], **fields})
     content = gate.fill(draft, source={"source": ["database"], "database": [shown], "table": ["people"]})
     assert content["types"] == {"person": "text", "age": "whole", "town": "text", "paid": "exact"}
     content = gate.fill(draft, people=PEOPLE, columns=COLUMNS, promise=PROMISE)

@@ -17,6 +17,20 @@ from support.console_service import on_loopback
 from support.service import RunningService
 
 PACKAGE = "generated_tidegate_client"
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.long  # it installs the tool
+
+
+@pytest.fixture(scope="module")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment with the tool alone: it needs another version of a library than the project."""
+    environment = tmp_path_factory.mktemp("tool") / "env"
+    uv = str(Path(sys.executable).with_name("uv"))
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(environment)], check=True)
+    python = environment / "bin" / "python"
+    locked = ["--require-hashes", "-r", str(ROOT / "locks" / "generator.txt")]
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), *locked], check=True)
+    return python
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +40,17 @@ def address(shared_service: RunningService) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def generated(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def generated(address: str, tool: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Return a function that imports a part of the generated client."""
     folder: Path = tmp_path_factory.mktemp("generated")
     described = httpx.get(f"{address}/openapi.json", timeout=60).raise_for_status()
     (folder / "openapi.json").write_text(json.dumps(described.json()), "utf-8")
     (folder / "settings.yml").write_text("post_hooks: []\n", "utf-8")
-    command = [sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"]
+    command = [str(tool), "-m", "openapi_python_client", "generate", "--meta", "none"]
     files = ["--path", "openapi.json", "--config", "settings.yml", "--output-path", PACKAGE]
-    made = subprocess.run([*command, *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    assert made.returncode == 0, made.stderr
-    unparsed = set(re.findall(r"content_type\s+([\w./+-]+)", made.stdout + made.stderr))
+    run = subprocess.run([*command, *files], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    unparsed = set(re.findall(r"content_type\s+([\w./+-]+)", run.stdout + run.stderr))
     assert "application/toml" in unparsed, "files for download have no model, and the tool says so"
     assert not {"application/json", "application/problem+json"} & unparsed
     sys.path.insert(0, str(folder))

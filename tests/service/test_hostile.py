@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -257,29 +258,41 @@ def test_replayed_reports_count_once(fresh_service: RunningService) -> None:
     assert fresh_service.get(f"{path}/state").json()["reports"] == 2
 
 
+def exchange(service: RunningService, receive: Any, path: str = "/v1/sign-in") -> list[Any]:
+    """Return the messages that the application sends in response to a POST request whose body `receive` returns."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/x-www-form-urlencoded")]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers, "query_string": b"", "client": None}
+    with ThreadPoolExecutor(1) as own:  # a browser's driver may run a loop in this thread
+        own.submit(asyncio.run, service.app(scope, receive, send)).result()
+    return sent
+
+
 def test_endless_body_is_refused(tmp_path: Path) -> None:
-    import asyncio
+    async def receive() -> Any:
+        await asyncio.sleep(5)
 
     with run_service(str(tmp_path / "all.ledger"), settings=quiet_settings(patience=0.05)) as service:
-        sent: list[Any] = []
+        assert exchange(service, receive)[0]["status"] == 413
 
-        async def receive() -> Any:
-            await asyncio.sleep(5)
 
-        async def send(message: Any) -> None:
-            sent.append(message)
+def test_body_of_a_client_that_left_is_not_used(
+    shared_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a form can be a valid form, but it is not what the client sent."""
+    messages = [{"type": "http.request", "body": b"token=tg_1", "more_body": True}, {"type": "http.disconnect"}]
 
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": "/v1/sign-in",
-            "headers": [],
-            "query_string": b"",
-            "client": None,
-        }
-        with ThreadPoolExecutor(1) as own:  # a browser's driver may run a loop in this thread
-            own.submit(asyncio.run, service.app(scope, receive, send)).result()
-        assert sent[0]["status"] == 413
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    reached: list[Any] = []
+    monkeypatch.setattr(shared_service.app.state.guard, "check", lambda *arguments: reached.append(arguments))
+    assert exchange(shared_service, receive, "/console/sign-in")[0]["status"] == 422
+    assert not reached
 
 
 # Nothing private is reported anywhere

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from ledger.children import Child
 from service.paused_server import serve_slowly
+from support.diaries import diary_lines
 from support.service import RunningService, quiet_settings, run_service
 
 from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
@@ -136,10 +137,10 @@ def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: in
         child = Child(serve_slowly, address)
         assert child.hear() == "ready"
         until = time.monotonic() + PATIENCE
-        while lines(tmp_path) < 1 + after and time.monotonic() < until:
+        while len(diary_lines(address)) < 1 + after and time.monotonic() < until:
             time.sleep(0.01)
         child.kill()
-        written = stored_steps(tmp_path)
+        written = diary_lines(address)
         assert len(written) >= 1 + after, "it was killed in the middle"
         assert service.get(f"{JOBS}/{job}").json()["state"] == RUNNING
         with run_service(address, settings=WORKING) as later:
@@ -154,13 +155,3 @@ def test_job_of_a_killed_process_continues_in_the_next(tmp_path: Path, after: in
             assert pq.read_table(io.BytesIO(later.get(f"{JOBS}/{job}/tables/1").content)).num_rows == 50
             described = later.get(f"{JOBS}/{job}/tables").json()
             assert (described["charged"], described["cost"]) == ("2", "0"), "the job paid, and reading it is free"
-
-
-def stored_steps(folder: Path) -> list[dict[str, Any]]:
-    files = list(folder.glob("*.diaries/*.jsonl"))
-    whole = files[0].read_bytes().rpartition(b"\n")[0] if files else b""
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-def lines(folder: Path) -> int:
-    return sum(file.read_bytes().count(b"\n") for file in folder.glob("*.diaries/*.jsonl"))

@@ -19,7 +19,7 @@ from tidegate.service.openapi_examples import EXAMPLES
 
 DOCS = Path(__file__).parents[2] / "docs" / "service.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
-PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people"}
+PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people", "entry": "1"}
 PLACES |= {"answer": "0" * 64, "item": "0" * 20}
 BODIES: dict[str, Any] = {
     "previews": {"sql": "SELECT COUNT(*) FROM people", "epsilon": 0.1},
@@ -79,6 +79,8 @@ def body(rule: Rule) -> Any:
         return BODIES["syntheses"]
     if rule.path.endswith("polls/drafts"):
         return POLL
+    if rule.path.endswith("/data/{name}/audits"):
+        return {"seconds": 1}
     return BODIES.get(rule.path.rpartition("/")[2], {}) if rule.method == "POST" else None
 
 
@@ -125,6 +127,13 @@ def test_every_route_is_in_the_table_and_every_rule_has_a_route(shared_service: 
     described = shared_service.client.get("/openapi.json").json()["paths"]
     result = {(method.upper(), path) for path, of in described.items() for method in of}
     assert result == {key for key, rule in TABLE.items() if rule.tag != "pages"}
+
+
+def test_no_route_bypasses_the_guard(shared_service: RunningService) -> None:
+    """A plain route, a mount or a page that the description does not list would have no rule."""
+    routes = all_routes(shared_service.app)
+    unguarded = {getattr(route, "path", repr(route)) for route in routes if not isinstance(route, GuardedRoute)}
+    assert unguarded == {"/openapi.json"}
 
 
 def test_route_outside_the_table_cannot_be_created() -> None:
@@ -226,11 +235,16 @@ def test_owner_of_one_data_set_has_no_access_to_others(fresh_service: RunningSer
 
 
 def guarded_routes(app: Any) -> list[GuardedRoute]:
-    routes: list[GuardedRoute] = []
+    return [route for route in all_routes(app) if isinstance(route, GuardedRoute)]
+
+
+def all_routes(app: Any) -> list[Any]:
+    """Return all routes, also those of included routers."""
+    routes: list[Any] = []
     todo = list(app.routes)
     while todo:
         route = todo.pop()
-        if isinstance(route, GuardedRoute):
-            routes.append(route)
-        todo += list(getattr(getattr(route, "original_router", None), "routes", []))
+        inside = list(getattr(getattr(route, "original_router", None), "routes", []))
+        todo += inside
+        routes += [] if inside else [route]
     return routes

@@ -6,13 +6,16 @@ import csv
 import io
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
-from support.service import SECRET, TOWNS, RunningService
+from support.service import SECRET, TOWNS, RunningService, policy, run_service, table
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
+from tidegate.release.mechanisms import ChiSquare
 from tidegate.service.background import Schedule
 from tidegate.service.routes import releases
 
@@ -53,6 +56,66 @@ def test_repeated_request_is_decided_once_and_can_be_withdrawn(fresh_service: Ru
     again = fresh_service.post(f"{BASE}/withdrawals", key)
     assert (again.status_code, again.json()["code"]) == (409, "not-waiting")
     assert fresh_service.post(f"{BASE}/status", key).json()["outcome"] == "refused"
+
+
+def test_queue_lists_all_waiting_requests_with_the_tests_that_hold_them(fresh_service: RunningService) -> None:
+    outcomes = fresh_service.post(f"{BASE}/requests", keys(*range(200))).json()["outcomes"]
+    waiting = {
+        o["number"]: key
+        for o, key in zip(outcomes, keys(*range(200))["keys"], strict=True)
+        if o["outcome"] == "deferred"
+    }
+    rows, after = [], ""
+    while after is not None:
+        page = fresh_service.get(f"{BASE}/queue?limit=7&cursor={after}").json()
+        assert page["waiting"] == len(waiting)
+        rows, after = rows + page["requests"], page["next"]
+    assert {row["number"]: row["key"] for row in rows} == waiting
+    assert [row["number"] for row in rows] == sorted(waiting)
+    newest = fresh_service.get(f"{BASE}/queue?limit=7&order=newest").json()
+    later = fresh_service.get(f"{BASE}/queue?limit=7&order=newest&cursor={newest['next']}").json()
+    assert [row["number"] for row in (*newest["requests"], *later["requests"])] == sorted(waiting, reverse=True)[:14]
+    desk = fresh_service.datasets["people"].desk("hq")
+    test, names = ChiSquare(desk.plans["hq"]), desk.layout.target_names("hq")
+    for row in rows:
+        (obstacle,) = row["obstacles"]
+        assert (obstacle["test"], obstacle["group"]) == ("chi-square", row["group"])
+        assert obstacle["value"] >= obstacle["critical"] > 0
+        assert obstacle["excess"] == pytest.approx(obstacle["value"] / obstacle["critical"] - 1)
+        target = names.index(row["group"])
+        value = table().to_pylist()[int(row["key"].removeprefix(SECRET))]["age"]
+        counts = desk.counts()
+        counts[sum(value >= edge for edge in (28, 38, 48)), target] += 1
+        (reading,) = [reading for reading in test.readings(counts) if reading.target == target]
+        assert (obstacle["value"], obstacle["critical"]) == (reading.value, reading.critical)
+        assert datetime.now(UTC) - datetime.fromisoformat(row["since"]) < timedelta(minutes=5)
+
+
+def test_queue_shows_no_key_that_the_desk_does_not_release(tmp_path: Path) -> None:
+    promise = replace(policy().concealments["hq"], releases=("age", "town"))
+    secretive = replace(policy(), concealments={"hq": promise})
+    with run_service(str(tmp_path / "secretive.ledger"), policies=(secretive,)) as service:
+        service.post(f"{BASE}/requests", keys(*range(120)))
+        page = service.get(f"{BASE}/queue")
+        assert page.json()["requests"], "some must wait, or this shows nothing"
+        assert {row["key"] for row in page.json()["requests"]} == {None}
+        assert SECRET not in page.text
+
+
+def test_last_simulation_is_shown_until_the_policy_changes(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "simulated.ledger")
+    with run_service(ledger) as service:
+        assert service.get(BASE).json()["simulation"] is None
+        summary = service.post(f"{BASE}/audits", {"worlds": 2, "records": 100, "profile": [1, 1, 2, 9]}).json()
+        controlled = [o for o in summary["observations"] if o["test"] == "chi-square" and o["auc"] is not None]
+        shown = summary["simulation"]
+        assert (shown["observers"], shown["successful"]) == (len(controlled), sum(o["betrayed"] for o in controlled))
+        assert service.get(BASE).json()["simulation"] == shown
+    with run_service(ledger) as service:
+        assert service.get(BASE).json()["simulation"] == shown, "a restarted service shows it as well"
+    stricter = replace(policy(), concealments={"hq": replace(policy().concealments["hq"], significance="0.3")})
+    with run_service(ledger, policies=(stricter,)) as service:
+        assert service.get(BASE).json()["simulation"] is None
 
 
 def test_unknown_key_is_refused_as_an_outcome(fresh_service: RunningService) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from support.service import RunningService
 from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
+from tidegate.noise import noise_quantile
 
 BASKETS = [
     (
@@ -109,3 +111,42 @@ def test_yes_no_certainty_is_reported_with_rho(shared_service: RunningService) -
     assert any("a coin flip has 0.5" in line for line in meaning["says"])
     for point in shared_service.get("/v1/risk/curve?worlds=99", "analyst").json()["points"]:
         assert point["yes_no"] == pytest.approx(1 / (1 + math.exp(-point["epsilon"])))
+
+
+def test_promise_is_described_in_practice(shared_service: RunningService) -> None:
+    """Every number of counts is the largest whose 95% interval still fits, by the quantiles of the noise itself."""
+    described = shared_service.get("/v1/risk/practice?one_in=20&worlds=99&people=10000").json()
+    assert described["rho"] == "0.05"
+    assert "1 chance in 20" in described["says"][0]
+    assert "1 in 99" in described["says"][1]
+    worst, average = described["readings"]
+    limits = {
+        name: shared_service.get(f"/v1/risk/conversion?worlds=99&rho=0.05&guarantee={name}").json()
+        for name in ("worst-case", "average")
+    }
+    epsilon, z = float(limits["worst-case"]["epsilon"]), float(limits["average"]["z"])
+    assert worst["loss"] == f"epsilon {epsilon:.3g}"
+    assert average["loss"] == f"Z {z:.3g}"
+    for off, counts in zip((1000, 100, 10), worst["counts"], strict=True):
+        pairs = [(noise_quantile(Fraction(n / epsilon), 0.95), n) for n in (counts["most"], counts["most"] + 1) if n]
+        assert all(quantile <= off + 1 if n == counts["most"] else quantile >= off - 1 for quantile, n in pairs)
+    for off, counts in zip((1000, 100, 10), average["counts"], strict=True):
+        spread = 1.959964 * math.sqrt(counts["most"] / (8 * z))
+        assert spread <= off < 1.959964 * math.sqrt((counts["most"] + 1) / (8 * z))
+    assert (worst["yes_no"], average["yes_no"]) == (
+        math.ceil(100 * float(limits["worst-case"]["yes_no"])),
+        math.ceil(100 * float(limits["average"]["yes_no"])),
+    )
+    assert described["windows"][0]["losses"] == {"worst-case": worst["loss"], "average": average["loss"]}
+    assert described["windows"][-1] == {
+        "within": 10,
+        "by_chance": "1 in 4.71",
+        "losses": {"worst-case": "cannot be promised", "average": "cannot be promised"},
+    }
+
+
+@pytest.mark.parametrize("query", ["one_in=1&worlds=99", "one_in=200&worlds=99", "one_in=20&worlds=99&within=50"])
+def test_promise_that_cannot_be_kept_is_refused(shared_service: RunningService, query: str) -> None:
+    response = shared_service.get(f"/v1/risk/practice?{query}")
+    assert response.status_code == 422, response.text
+    assert response.json()["code"] in ("infeasible", "unsupported")

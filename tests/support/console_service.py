@@ -36,19 +36,20 @@ class Console:
     datasets: ServedDatasets
     tokens: dict[str, str]
     visits: dict[str, Visit] = field(default_factory=dict)
+    upstream: str = ""  # the service itself, behind a proxy
 
     def sign_in_link(self, role: str) -> str:
         return f"{self.address}/console/sign-in#{self.tokens[role]}"
 
 
 @contextmanager
-def console_in(folder: Path, *, average: bool = False) -> Iterator[Console]:
+def console_in(folder: Path, *, average: bool = False, public_url: str = "") -> Iterator[Console]:
     """Write the samples, serve them, make the tokens. With `average`, also serve a data set under the average guarantee.
 
-    The analyst is then one of that data set.
+    The analyst is then one of that data set. With `public_url`, the address is the one of a proxy that the caller runs.
     """
     policies = [*write_samples(folder), *(write_average_sample(folder) if average else [])]
-    settings = Settings(tuple(policies), str(folder / "all.ledger"), **OPEN)
+    settings = Settings(tuple(policies), str(folder / "all.ledger"), public_url=public_url, **OPEN)
     datasets = ServedDatasets.from_files(settings.policies, ledger=settings.ledger)
     token_store = Tokens(datasets.ledger.store)
     theirs = {"dataset": "incomes", "share": "0.05"} if average else {"dataset": "people", "share": "1.5"}
@@ -59,7 +60,7 @@ def console_in(folder: Path, *, average: bool = False) -> Iterator[Console]:
     }
     app = create_app(settings, datasets)
     with on_loopback(app) as address:
-        console = Console(address, folder, app, datasets, tokens)
+        console = Console(public_url or address, folder, app, datasets, tokens, upstream=address)
         yield console
         for visit in console.visits.values():
             visit.context.close()

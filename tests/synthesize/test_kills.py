@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import time
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -16,34 +14,20 @@ from typing import Any
 import pytest
 from ledger.charges import PATIENCE, charges, verify_clean
 from ledger.children import Child
+from support.diaries import diary_lines
 from support.towns import open_session
 from synthesize.paused_run import LIMIT, PAUSE, Slow, synthesize_on
-
-from tidegate.synthesize.checkpoint import diary_folder
 
 SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fresh" else 20261115
 
 
-def diary_files(url: str, folder: Path) -> list[Path]:
-    return list(diary_folder(url, folder, "people").glob("*.jsonl"))
-
-
-def written_steps(url: str, folder: Path) -> dict[int, list[dict[str, Any]]]:
-    """Return the steps in the diaries after a kill, by table, without an incomplete last line."""
+def written_steps(url: str) -> dict[int, list[dict[str, Any]]]:
+    """Return the steps in the diaries after a kill, by table."""
     steps: dict[int, list[dict[str, Any]]] = {0: [], 1: [], 2: []}
-    for file in diary_files(url, folder):
-        for line in file.read_bytes().rpartition(b"\n")[0].splitlines():
-            content = json.loads(line)
-            if "table" in content:
-                steps[content.pop("table")].append(content)
+    for content in diary_lines(url):
+        if "table" in content:
+            steps[content.pop("table")].append(content)
     return steps
-
-
-def lines_in(url: str, folder: Path) -> int:
-    """Return the number of lines in the diary of the running request."""
-    with suppress(FileNotFoundError):  # it was recorded this very moment
-        return max((file.read_bytes().count(b"\n") for file in diary_files(url, folder)), default=0)
-    return 0
 
 
 def kill_once(url: str, folder: Path, number: int, lines: int, later: float) -> str:
@@ -51,12 +35,12 @@ def kill_once(url: str, folder: Path, number: int, lines: int, later: float) -> 
     child = Child(synthesize_on, url, folder, number)
     assert child.hear() == "ready"
     until = time.monotonic() + PATIENCE
-    while lines_in(url, folder) < lines and not child.pipe.poll(0):
+    while len(diary_lines(url)) < lines and not child.pipe.poll(0):
         assert time.monotonic() < until
         time.sleep(0.001)
     time.sleep(later)
     child.kill()
-    before = written_steps(url, folder)
+    before = written_steps(url)
     with open_session(folder, ledger=url, epsilon=LIMIT) as session:
         charged, answered = len(charges(session.ledger)), len(session.ledger.answered("people"))
         tables = session.synthesize(epsilon=number, tables=3, model=Slow())
@@ -67,7 +51,7 @@ def kill_once(url: str, folder: Path, number: int, lines: int, later: float) -> 
             assert steps[: len(before[index])] == before[index]
             assert len(steps) == 4
         assert verify_clean(session.ledger).holds
-        assert not any(written_steps(url, folder).values())
+        assert not any(written_steps(url).values())
     if answered == number:
         return "recorded"
     return "not charged" if charged < number else f"{sum(map(len, before.values()))} written"

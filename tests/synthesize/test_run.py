@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import traceback
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from ledger.charges import charges, verify_clean
+from support.diaries import diary_lines
 from support.towns import open_session, people, policy
 from synthesize.margins import BANNER, Independent, Margins
 
@@ -29,11 +31,11 @@ from tidegate.errors import (
     TidegateError,
     Unsupported,
 )
+from tidegate.ledger import diaries
 from tidegate.ledger.entry import FAILED
 from tidegate.noise import SeededBits
 from tidegate.policy import EachPerson, Identification
 from tidegate.session import Session
-from tidegate.synthesize import checkpoint
 from tidegate.synthesize.diary import NOTHING, Diary
 from tidegate.synthesize.facts import Facts
 from tidegate.synthesize.learn import Learning, silent
@@ -188,34 +190,25 @@ def test_failure_after_the_charge_is_recorded_with_a_constant_message(tmp_path: 
 def test_full_disk_is_reported_as_it_is_and_the_run_continues_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines: list[bytes] = []
+    writes = 0
 
-    def full(file: int, line: bytes) -> int:
-        lines.append(line)
-        if len(lines) > 3:
-            raise OSError(28, "No space left on device")
-        return write(file, line)
+    def fill(end: Any, **fields: Any) -> None:
+        nonlocal writes
+        writes += 1
+        if writes > 3:
+            raise sqlite3.OperationalError("database or disk is full")
 
-    write = checkpoint.os.write
     with open_session(tmp_path) as session:
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoint.os, "write", full)
-            with pytest.raises(LedgerUnavailable, match="cannot be written completely"):
+            patch.setattr(diaries, "refuse_moved", fill)
+            with pytest.raises(LedgerUnavailable, match="is full"):
                 session.synthesize(epsilon=1, model=Margins())
+        written = [line["value"] for line in diary_lines(tmp_path / "people.ledger")[1:]]
+        assert len(written) == 2
         tables = session.synthesize(epsilon=1, model=Margins())
         assert (str(tables.cost), str(spent(session))) == ("0", "1")
-        written = [json.loads(line)["value"] for line in lines[1:3]]
         assert [step.value.tolist() for step in tables[0].steps[:2]] == written
         assert not [entry for entry in session.ledger.entries() if entry.kind == FAILED]
-
-
-def test_unwritable_folder_of_diaries_charges_nothing(tmp_path: Path) -> None:
-    with open_session(tmp_path) as session:
-        assert not spent(session)  # opens the ledger
-        (tmp_path / "people.ledger.diaries").write_text("a file in the way")
-        with pytest.raises(LedgerUnavailable, match="Nothing was charged"):
-            session.synthesize(epsilon=1, model=Margins())
-        assert not charges(session.ledger)
 
 
 BAD_TABLES = {
@@ -341,40 +334,64 @@ class Stops(Margins):
         return super().learn(facts, rows, diary, bits=bits, progress=stop_midway)
 
 
-def diary_file(folder: Path) -> Path:
-    (file,) = (folder / "people.ledger.diaries").glob("*.jsonl")
-    return file
-
-
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("before", range(4))
-@pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
-def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before: int, torn: bytes) -> None:
+def test_stopped_run_continues_from_its_diary_at_no_cost(tmp_path: Path, before: int) -> None:
     with open_session(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(before))
         assert str(spent(session)) == "1"
-        file = diary_file(tmp_path)
-        written = [json.loads(line) for line in file.read_text().splitlines()][1:]
-        assert len(written) == before
-        file.write_bytes(file.read_bytes() + torn)
-    with open_session(tmp_path) as session:
+        assert verify_clean(session.ledger).holds
+    written = diary_lines(tmp_path / "people.ledger")[1:]
+    assert len(written) == before
+    continue_run(tmp_path, written)
+
+
+def continue_run(folder: Path, written: list[dict[str, Any]]) -> None:
+    """Request the tables of a stopped run again: they contain what was written before, and cost nothing."""
+    with open_session(folder) as session:
         tables = session.synthesize(epsilon=1, model=Margins())
         assert (str(tables.cost), str(spent(session))) == ("0", "1")
         steps = [step.to_dict() for step in tables[0].steps]
-        assert [{k: v for k, v in line.items() if k != "table"} for line in written] == steps[:before]
+        assert [{k: v for k, v in line.items() if k != "table"} for line in written] == steps[: len(written)]
         assert len(steps) == 4
-        assert not file.exists()
+        assert not diary_lines(folder / "people.ledger")
         assert verify_clean(session.ledger).holds
 
 
-def test_modified_diary_is_refused(tmp_path: Path) -> None:
-    with open_session(tmp_path) as session:
+@pytest.mark.parametrize("torn", [b"", b'{"table":0,"name":"pay","eps'], ids=["whole", "torn"])
+def test_diary_file_of_an_earlier_version_is_read_once(tmp_path: Path, torn: bytes) -> None:
+    file = diary_file_of_a_stopped_run(tmp_path)
+    file.write_bytes(file.read_bytes() + torn)
+    written = [json.loads(line) for line in file.read_bytes().splitlines()[1:3]]
+    with open_session(tmp_path) as session, pytest.raises(KeyboardInterrupt):
+        session.synthesize(epsilon=1, model=Stops(2))
+    assert not file.parent.exists(), "the file is in the ledger now"
+    assert diary_lines(tmp_path / "people.ledger")[1:] == written
+    continue_run(tmp_path, written)
+
+
+def diary_file_of_a_stopped_run(folder: Path) -> Path:
+    """Stop a run after two numbers, and move its diary into a file, as earlier versions wrote it."""
+    with open_session(folder) as session:
         with pytest.raises(KeyboardInterrupt):
             session.synthesize(epsilon=1, model=Stops(2))
-        file = diary_file(tmp_path)
-        lines = file.read_bytes().splitlines(keepends=True)
+        lines = diary_lines(folder / "people.ledger")
+        (charge,) = charges(session.ledger)
+        diaries.delete_diary(session.ledger.store, charge.number)
+    file = folder / "people.ledger.diaries" / f"{charge.hash}.jsonl"
+    file.parent.mkdir()
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return file
+
+
+def test_modified_diary_is_refused(tmp_path: Path) -> None:
+    file = diary_file_of_a_stopped_run(tmp_path)
+    lines = file.read_bytes().splitlines(keepends=True)
+    with open_session(tmp_path) as session:
         file.write_bytes(lines[0] + b"nonsense\n" + lines[2])
+        with pytest.raises(LedgerUnavailable, match="it was changed"):
+            session.synthesize(epsilon=1, model=Margins())
+        file.write_bytes(lines[0] + b"{}\n" + lines[2])
         with pytest.raises(LedgerBroken, match="Line 2 of the diary"):
             session.synthesize(epsilon=1, model=Margins())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,13 +17,14 @@ from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.rows import cell_rows, joint_kinds, joint_rows, kinds_of, labels_of, moment_of, number_of
+from tidegate.answer.rows import ALL, cell_rows, joint_kinds, joint_rows, kinds_of, labels_of, moment_of, number_of
 from tidegate.answer.sql import SqlPlan, SqlResult
 from tidegate.answer.sql.cells import Numbers
 from tidegate.charts import Chart
 from tidegate.frames import TEMPORAL, Row, Rows
 from tidegate.ledger import Account, Charge
 from tidegate.ledger.charge import account_from_dict
+from tidegate.noise.differences import MOST_GROUPS
 from tidegate.policy import EachPerson, Policy
 
 
@@ -93,6 +95,8 @@ class Answer(Rows):
     def comparison(self) -> Comparison | None:
         """The groups that differ by more than the noise; None for one number, for quantiles, and above 200 groups."""
         labels = self.labels
+        if prod(map(len, labels.values())) > MOST_GROUPS:
+            return None
         cells = [dict(zip(labels, cell, strict=True)) for cell in product(*labels.values()) if labels]
         return compare(self.query, self.policy, self.event, self.stored, labels=cells)
 
@@ -104,14 +108,15 @@ class Answer(Rows):
     def entry(self) -> str:
         return self.charge.entry
 
-    def rows(self) -> list[Row]:
-        """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number."""
+    def rows(self, cells: slice = ALL) -> list[Row]:
+        """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number. `cells` is a
+        part of them, without a step."""
         read = self.read()
         numbers = {self.query.statistic: read.values}
         if read.low is not None and read.high is not None:
             numbers |= {"low": read.low, "high": read.high, "noisy": read.noisy}
         moment, shown = moment_of(self.query, self.policy), [name for name in numbers if name != "noisy"]
-        rows = cell_rows(self.labels, numbers)
+        rows = cell_rows(self.labels, numbers, cells)
         return [row | {name: number_of(row[name], moment) for name in shown} for row in rows]
 
     def _kinds(self) -> dict[str, type]:
@@ -123,16 +128,20 @@ class Answer(Rows):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values. `result` has the noisy integers of the ledger: those that `event` prices."""
+        return {**self.describe(), "rows": self.rows(), "result": self.stored}
+
+    def describe(self) -> dict[str, Any]:
+        """Return everything but the numbers as JSON values: `rows` and `result` are empty."""
         compared = self.comparison
         return {
             "question": self.query.says(),
             "query": query_to_dict(self.query),
             "statistic": self.query.statistic,
-            "rows": self.rows(),
+            "rows": [],
             "comparison": compared.to_dict() if compared else None,
             "caution": self.caution,
             "event": self.event.to_dict(),
-            "result": self.stored,
+            "result": None,
             **self.charge.to_dict(),
         }
 
@@ -217,11 +226,10 @@ class Answers(Rows):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON values."""
-        parts = [
-            {k: v for k, v in answer.to_dict().items() if k not in self.charge.to_dict()} for answer in self.answers
-        ]
+        charge = self.charge.to_dict()
+        parts = [{k: v for k, v in answer.to_dict().items() if k not in charge} for answer in self.answers]
         tables = {"tables": [table.to_dict() for table in self.tables]} if self.tables else {}
-        return {"answers": parts, **tables, **self.charge.to_dict()}
+        return {"answers": parts, **tables, **charge}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], policy: Policy) -> Answers:

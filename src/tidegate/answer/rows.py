@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tidegate.tables.mappings import Grouping
 if TYPE_CHECKING:
     from tidegate.answer.result import Answer
 
+ALL = slice(None)
 LONG = ("question", "value", "low", "high")
 POINTS = ("mean", "median", "quantile", "min", "max")  # statistics that are values of the column
 
@@ -57,17 +59,15 @@ def kinds_of(query: Query, policy: Policy) -> dict[str, type]:
     return kinds
 
 
-def cell_rows(labels: Mapping[str, Sequence[Any]], numbers: Mapping[str, NDArray[Any]]) -> list[Row]:
-    """Return one row per cell: its labels, and its numbers by name."""
+def cell_rows(
+    labels: Mapping[str, Sequence[Any]], numbers: Mapping[str, NDArray[Any]], cells: slice = ALL
+) -> list[Row]:
+    """Return one row per cell: its labels, and its numbers by name. `cells` is a part of them, without a step."""
     columns = rename_labels(labels, numbers)
-    shape = next(iter(numbers.values())).shape
-    return [
-        {
-            **{columns[name]: of[i] for (name, of), i in zip(labels.items(), index, strict=True)},
-            **{name: array[index].item() for name, array in numbers.items()},
-        }
-        for index in np.ndindex(shape)
-    ]
+    keys = [*(columns[name] for name in labels), *numbers]
+    groups = islice(product(*labels.values()), cells.start, cells.stop)
+    values = zip(*(array.reshape(-1)[cells].tolist() for array in numbers.values()), strict=True)
+    return [dict(zip(keys, group + row, strict=True)) for group, row in zip(groups, values, strict=True)]
 
 
 def joint_rows(answers: Sequence[Answer]) -> list[Row]:

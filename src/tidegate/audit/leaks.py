@@ -87,7 +87,7 @@ def look_for_leaks(
 
 
 def interrupt_run(session: Session, folder: Path, arguments: Arguments) -> set[str]:
-    """Return the files with original values of a run that is interrupted while its diary is on disk."""
+    """Return the files with original values of a run that is interrupted while its diary is in the ledger."""
     calls = 0
 
     def stop(stage: str, done: int, of: int) -> None:

@@ -13,6 +13,7 @@ from tidegate.cli import (
     demo,
     design,
     init,
+    jobs,
     ledger,
     operators,
     policy,
@@ -60,6 +61,7 @@ app.add_typer(ledger.ledger, name="ledger")
 app.command("audit")(audit.audit)
 app.command("serve", short_help="Serve data sets and their console over HTTP.")(serve.serve)
 app.add_typer(serve.token, name="token")
+app.add_typer(jobs.job, name="job")
 app.command("warm", short_help="Compile loops in advance, so that no request waits for it.")(warm.warm)
 
 PAPERS = {

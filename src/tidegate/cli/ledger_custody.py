@@ -166,6 +166,7 @@ def expire(
         return emit(counts)
     return say(
         f"Deleted the contents of {counts['deleted']:,} records; withdrew {counts['withdrawn']:,} waiting requests.",
+        *([f"Deleted what {counts['diaries']:,} unfinished syntheses had learned."] if counts["diaries"] else []),
         "Backups and exports from before still contain them.",
     )
 

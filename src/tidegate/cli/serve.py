@@ -27,6 +27,7 @@ FIRST_DAYS = 3660.0  # until the access of a folder's first owner expires; witho
 
 
 def serve(
+    context: typer.Context,
     policies: list[Path] | None = typer.Argument(None, help="Policy files, one per data set."),
     folder: Path | None = typer.Option(
         None,
@@ -42,11 +43,15 @@ def serve(
         help="A file for polls, which is created if it does not exist: no data and no policy is needed.",
     ),
     ledger: str = LEDGER,
-    host: str = typer.Option("127.0.0.1", "--host", help="The address to listen on."),
+    host: str = typer.Option(
+        "127.0.0.1", "--host", help="The address to listen on. Other than loopback, it needs --public-url."
+    ),
     port: int = typer.Option(8480, "--port", min=1, max=65535, help="The port to listen on."),
     workers: int = typer.Option(1, "--workers", min=1, max=64, help="The number of processes; all share the ledger."),
     url: str = typer.Option(
-        "", "--public-url", help="The https:// URL that browsers use, if there is a proxy in front of the service."
+        "",
+        "--public-url",
+        help="The https:// URL that browsers use, if there is a proxy in front of the service; it can have a path.",
     ),
     proxy: str = typer.Option("", "--proxy", help="Addresses of proxies whose X-Forwarded-For is trusted."),
     idle: float = typer.Option(
@@ -66,52 +71,42 @@ def serve(
     groups: list[str] | None = typer.Option(
         None, "--oidc-group", help="GROUP=owner[:DATASET] or GROUP=analyst[:DATASET,DATASET][@SHARE]; can be repeated."
     ),
+    config: str = typer.Option("", "--config", help="A TOML file with settings (default: TIDEGATE_CONFIG)."),
+    pairs: list[str] | None = typer.Option(None, "--set", help="Any setting as NAME=VALUE; can be repeated."),
+    show: bool = typer.Option(
+        False, "--show-settings", help="List all settings and where each comes from, without secrets; serve nothing."
+    ),
 ) -> None:
     """Serve data sets over HTTP: answers, releases, collections, synthetic tables, the ledger.
 
     With --folder no policy is needed: the command prints a sign-in link for the owner, who adds data sets in the console.
+    Every setting can also come from a variable TIDEGATE_NAME or from a file; a flag has precedence.
     """
     from tidegate.service.access.groups import check_oidc
     from tidegate.service.app import ENVIRONMENT
+    from tidegate.service.configuration import read_settings
     from tidegate.service.datasets import ServedDatasets
     from tidegate.service.logs import to_stream
     from tidegate.service.server import run
-    from tidegate.service.settings import Settings, public_url
 
-    public = public_url(url) if url else ""
-    secure = public.startswith("https:") or not _is_loopback(host)
-    named = [*(policies or []), *([_polls_file(polls)] if polls else [])]
-    files = tuple(str(path.absolute()) for path in named)
-    own = str(folder.expanduser().absolute()) if folder else ""
-    if not files and not own:
-        raise Unsupported(
-            "There is nothing to serve.",
-            "Name a policy, a folder for data sets (--folder DIR), or a file for polls (--polls polls.toml).",
-        )
-    addresses = tuple(_database(address) for address in databases or ())
+    configuration = read_settings(_flags(context, pairs or []), os.environ, config)
+    if show:
+        table(["setting", "value", "from"], [list(row) for row in configuration.rows()])
+        return
+    settings = _prepared(configuration.settings)
+    host, port, public = settings.host, settings.port, settings.public_url
+    _refuse_open_host(host, public)
     _refuse_used_port(host, port)
-    datasets = ServedDatasets.from_files(files, ledger=ledger, folder=own)  # reports errors in a policy or the ledger
+    datasets = ServedDatasets.from_files(
+        settings.policies, ledger=settings.ledger, folder=settings.folder
+    )  # reports errors in a policy or the ledger
     names, refused = list(datasets), dict(datasets.refused)
     valid = [stored for stored in _tokens(datasets).all() if not stored.over(datetime.now(UTC))]
     has_owner = any(stored.role == "owner" and stored.hash for stored in valid)
-    first = "" if has_owner or issuer or not own else _first_link(datasets, public or f"http://{host}:{port}")
+    needs_link = settings.folder and not has_owner and not settings.oidc_issuer
+    first = _first_link(datasets, public or f"http://{host}:{port}") if needs_link else ""
     datasets.close()
-    settings = Settings(
-        files,
-        ledger,
-        secure=secure,
-        public_url=public,
-        folder=own,
-        databases=addresses,
-        idle_minutes=idle,
-        oidc_issuer=issuer,
-        oidc_client=client,
-        oidc_name=provider,
-        oidc_scope=scope,
-        oidc_claim=claim,
-        oidc_groups=tuple(groups or ()),
-    )
-    if issuer:
+    if settings.oidc_issuer:
         check_oidc(settings)
     alias = f" as {public}" if public else ""
     say(f"Serving {', '.join(names) or 'no data set yet'} on http://{host}:{port}{alias}")
@@ -120,18 +115,68 @@ def serve(
         say(
             "Sign in as the owner with this link. It works once, within 15 minutes:",
             f"  {first}",
-            f"Later: tidegate token make {folder} --role owner --name YOU, or restart for another link.",
+            f"Later: tidegate token make {settings.folder} --role owner --name YOU, or restart for another link.",
         )
-    elif not has_owner and not issuer:
+    elif not has_owner and not settings.oidc_issuer:
         say(
             "There is no valid token yet. Create one:"
             if not valid
             else "There is no valid token for an owner. Create one:"
         )
-        say(f"  tidegate token make {named[0]} --role owner --name YOU")
+        named = next(iter(policies or ()), None) or polls or next(iter(settings.policies), settings.folder)
+        say(f"  tidegate token make {named} --role owner --name YOU")
     os.environ[ENVIRONMENT] = settings.to_json()
     to_stream()
-    run("tidegate.service.app:from_environment", host=host, port=port, workers=workers, proxy=proxy)
+    run("tidegate.service.app:from_environment", host=host, port=port, workers=settings.workers, proxy=settings.proxy)
+
+
+def _flags(context: typer.Context, pairs: list[str]) -> dict[str, Any]:
+    """Return the settings of the command line by name: `--public-url` is `public_url`, a repeated option is a list."""
+    from tidegate.service.configuration import kinds
+
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise Unsupported("`--set` needs a name and a value.", "Write it as --set threads=32.")
+        values[name.strip().replace("-", "_")] = value
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        name = parameter.opts[0].lstrip("-").replace("-", "_")
+        name = name if name in kinds() else f"{name}s"
+        if name in kinds() and source is not None and source.name == "COMMANDLINE":
+            value = context.params[parameter.name or ""]
+            values[name] = [str(part) for part in value] if isinstance(value, list | tuple) else _plain(value)
+    return values
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _prepared(settings: Any) -> Any:
+    """Return settings with absolute paths, with the file for polls among the policies, and with checked addresses."""
+    from dataclasses import replace
+
+    paths = [*settings.policies, *([str(_polls_file(Path(settings.polls)))] if settings.polls else [])]
+    folder = str(Path(settings.folder).expanduser().absolute()) if settings.folder else ""
+    if not paths and not folder:
+        raise Unsupported(
+            "There is nothing to serve.",
+            "Name a policy, a folder for data sets (--folder DIR), or a file for polls (--polls polls.toml).",
+        )
+    files = tuple(str(Path(path).absolute()) for path in paths)
+    databases = tuple(_database(address) for address in settings.databases)
+    return replace(settings, policies=files, folder=folder, databases=databases)
+
+
+def _refuse_open_host(host: str, public: str) -> None:
+    """Refuse to listen on a network without a public URL: cookies and tokens would be sent without https."""
+    if not _is_loopback(host) and not public:
+        raise Unsupported(
+            f"`--host` {host} is open to the network, but the service has no public URL, so tokens would be sent without https.",
+            "Name the https:// URL of the proxy in front of it with --public-url, or leave out --host.",
+        )
 
 
 def _first_link(datasets: Any, address: str) -> str:

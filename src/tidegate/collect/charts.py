@@ -123,7 +123,7 @@ def counted_chart(batches: Sequence[tuple[str, int]]) -> Chart:
     return Chart(
         f"{whole} counted in {batch_count}, the last on {moment(batches[-1][0])} UTC",
         (Step("reports", edges, numbers([0, *totals]), tips=tips),),
-        Axis(ticks=ends[-1:] if times[-1] == times[0] else ends),
+        Axis(ticks=ends if times[-1] - times[0] > span / 2 else ends[-1:]),  # two dates at one position overlap
         Axis("reports", low=0, format="whole"),
         Table(
             ("counted at (UTC)", "reports in all"),

@@ -7,14 +7,15 @@ store.py     SQLite file or Postgres             sources.py               answer
 file.py      completeness of a SQLite file       source_states.py         states of sources that answers describe
 shares.py    totals by user                      release_book.py, collection_book.py   the entries of both verbs
 queries.py   statements, built once              tokens.py, jobs.py, library.py   the service's data in the same database
-remarks.py   entries that charge nothing
+remarks.py   entries that charge nothing         diaries.py               what unfinished syntheses have learned
 """
 
+from tidegate.ledger.account import Account
 from tidegate.ledger.backup import Copied, backup, export_lines, verify_export
 from tidegate.ledger.charge import Charge
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import explain_entries, moment
-from tidegate.ledger.ledger import Account, Ledger, Receipt
+from tidegate.ledger.ledger import Ledger, Receipt
 from tidegate.ledger.restore import restore
 from tidegate.ledger.verify import Verdict, verify
 

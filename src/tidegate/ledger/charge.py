@@ -8,7 +8,9 @@ from typing import Any
 
 from tidegate.accounting import FREE, ZERO, Amount, Budget, Price, budget_of
 from tidegate.accounting.budget import PREFIX
-from tidegate.ledger.ledger import Account, Receipt, SourceChange
+from tidegate.ledger import totals
+from tidegate.ledger.account import Account
+from tidegate.ledger.ledger import Receipt, SourceChange
 from tidegate.policy import Policy
 
 
@@ -46,14 +48,14 @@ class Charge:
 
     @property
     def _before(self) -> Price:
-        return self.account.totals.minus(self.price)
+        return self.account.exposure.minus(self.price)
 
     def identification(self) -> dict[str, dict[str, float]]:
         """Return the identification of each protected target: before this answer, after it, and its limit."""
         return {
             target.name: {
                 "before": float(target.identification(self._before)),
-                "after": float(target.identification(self.account.totals)),
+                "after": float(target.identification(self.account.exposure)),
                 "ceiling": float(target.rho),
             }
             for target in self.budget.targets
@@ -61,7 +63,7 @@ class Charge:
 
     def yes_no(self) -> dict[str, float]:
         """Return the worst certainty of a yes/no question about one person: before this answer, after it, at the limit."""
-        losses = {"before": self._before, "after": self.account.totals}
+        losses = {"before": self._before, "after": self.account.exposure}
         certainty = {name: self.budget.yes_no(loss) for name, loss in losses.items()}
         return {**certainty, "ceiling": self.account.yes_no_limit(self.budget)}
 
@@ -99,7 +101,13 @@ def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
     name, spent, ceiling = policy.dataset.name, Amount.parse(data["spent"]), Amount.parse(data["ceiling"])
     limits = budget_of(policy).ceilings
     lowered = replace(limits, z=ceiling) if limits.unit == "z" else replace(limits, pure=ceiling)
-    return Account(name, spent, ceiling, data["policy"], Price.from_dict(data["spent_by_unit"]), lowered)
+    own = Price.from_dict(data["spent_by_unit"])
+    group: tuple[tuple[str, totals.Totals], ...] = ()
+    if "spent_on_persons" in data:  # with accounts that share persons, which the result does not list
+        others = Price.from_dict(data["spent_on_persons"]).minus(own)
+        group = (("", totals.Totals(others)),)
+    remaining = Amount.parse(data["left"]) if group else None
+    return Account(name, spent, ceiling, data["policy"], own, lowered, group, remaining)
 
 
 def stored_in_words(at: str) -> list[str]:

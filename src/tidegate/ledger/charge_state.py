@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidegate.accounting import Amount
-from tidegate.ledger import queries, shares, totals
+from tidegate.ledger import partners, queries, shares, totals
 from tidegate.ledger.entry import CHARGED, REPEATED, Entry
 from tidegate.ledger.statements import Read
 
@@ -21,15 +21,16 @@ class ChargeState:
     asked: Entry | None  # the first charge of the same query, under any key
     known: Entry | None  # the entry of the same idempotency key
     before: totals.Totals
+    group: partners.Group  # other accounts with the same persons
     spent: Amount  # by the user
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Sequence[Any]]) -> ChargeState:
+    def from_rows(cls, rows: Sequence[Sequence[Any]], account: str) -> ChargeState:
         """Return the state that the statements of `reads` returned."""
         end, head, first = (queries.first_entry(part) for part in rows[:3])
         known = [entry for part in rows[5:] if (entry := queries.first_entry(part))]
-        before, spent = totals.from_rows(rows[3]), shares.from_rows(rows[4])
-        return cls(end, head, first, known[0] if known else None, before, spent)
+        before, group = partners.from_rows(rows[3], account)
+        return cls(end, head, first, known[0] if known else None, before, group, shares.from_rows(rows[4]))
 
 
 def reads(account: str, *, question: str, request: str, user: str) -> list[Read]:
@@ -39,7 +40,7 @@ def reads(account: str, *, question: str, request: str, user: str) -> list[Read]
         (queries.LAST, ()),
         (queries.HEAD, (account,)),
         (queries.QUESTION, (account, question)),
-        (totals.READ, (account,)),
+        (partners.READ, (account,)),
         (shares.SPENT, (account, user)),
         *(keys if request else ()),
     ]

@@ -191,6 +191,9 @@ def _rotated(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
 
 
 def _expired(entry: Entry, body: Any, targets: tuple[Target, ...]) -> str:
+    if charges := body.get("diaries"):
+        count = "one unfinished synthesis" if len(charges) == 1 else f"{len(charges):,} unfinished syntheses"
+        return f"What {count} had learned before {body['before']} was deleted."
     return f"The contents of {len(body['records']):,} records that were released before {body['before']} were deleted."
 
 

@@ -1,8 +1,12 @@
 """The sources that have an account, in this ledger and on this machine, so that a second account is noticed.
 
 Two accounts over one source would spend its budget twice. The list in the ledger's database knows the accounts of this
-ledger; the registry, a SQLite file of the user, knows those of other ledgers. Both hold keyed hashes of locations and
-contents. A copy with one changed byte at another location is not recognized: this prevents mistakes, not a dishonest owner.
+ledger; the registry, a SQLite file of the user, knows those of other ledgers. Both hold keyed hashes of the names of a
+source (`tidegate.tables.source.source_names`) and of its content. A copy in which the first rows differ, a view, and an
+account of another user or machine are not recognized: this prevents mistakes, not a dishonest owner.
+
+A second account needs a decision, which is an entry: a policy that says `shares_persons_with` (both are charged together,
+see `tidegate.ledger.partners`), or a reason.
 """
 
 from __future__ import annotations
@@ -21,14 +25,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tidegate.accounting.budget import SHORT
-from tidegate.errors import LedgerError, Unsupported
-from tidegate.ledger import queries
+from tidegate.errors import LedgerError, TableError, Unsupported
+from tidegate.ledger import partners, queries
 from tidegate.ledger.chain import SERVICE
 from tidegate.ledger.entry import OPENED
 from tidegate.ledger.remarks import note_second_account
 from tidegate.ledger.schema import known_sources, metadata, secrets
 from tidegate.ledger.source_states import keyed
-from tidegate.tables.source import SourceState
+from tidegate.policy import Policy
+from tidegate.tables.source import SourceNames, SourceState
 
 if TYPE_CHECKING:
     from tidegate.ledger.ledger import Ledger
@@ -43,9 +48,9 @@ _SECONDS = 30
 class Claim:
     """An account that is to be opened over a source. `ledger` is the hash of the ledger's first entry."""
 
-    location: str
+    names: SourceNames
     stamp: str
-    digest: Callable[[], str]
+    digest: Callable[[], str]  # empty if the content is unknown
     account: str
     ledger: str
     address: str  # the ledger's file, empty for a database
@@ -55,32 +60,37 @@ class Claim:
 class SourceGuard:
     """Refuses a second account over a source. `new_account` is the owner's reason for one."""
 
-    location: str
+    names: Callable[[], SourceNames]
     registry: Path | None
     new_account: str = ""
 
-    def admit(self, ledger: Ledger, account: str, state: SourceState) -> Callable[[], None]:
+    def admit(self, ledger: Ledger, policy: Policy, state: SourceState | None) -> Callable[[], None]:
         """Refuse a source that has another account; return the function that records the new one, once it is open.
 
         Raises:
-            Unsupported: The source has an account elsewhere, and there is no reason for another one.
+            Unsupported: The source has an account elsewhere, and neither the policy nor a reason admits another one.
         """
-        claim = _claim(ledger, account, self.location, state)
+        try:
+            names = self.names()
+        except (OSError, TableError):  # reading its rows reports that
+            return lambda: None
+        if state is None and not names.own[0].startswith(("postgresql:", "spark:")):  # a file that is gone
+            return lambda: None
+        account = policy.dataset.name
+        claim = _claim(ledger, account, names, state or SourceState("", lambda: ""))
         registry = Registry(self.registry) if self.registry else None
         with ledger.store.reading() as connection:
             key = connection.execute(select(secrets.c.value).where(secrets.c.account == SERVICE)).scalar_one()
-            other = find_other(connection, key, claim)
-        other = other or (registry.find_other(claim) if registry else None)
-        spent = _spent(ledger, claim, other) if other else None
-        if other and spent is not None and not self.new_account:
-            shown = Path(other.address).name if other.address else "a database"
-            shown = "this ledger" if other.ledger == claim.ledger else shown
-            raise Unsupported(
-                f'This source has the account "{other.account}" in {shown}{spent}.',
-                f'To continue with it, set name = "{other.account}"'
-                + (f' and ledger = "{other.address}"' if other.address and other.ledger != claim.ledger else "")
-                + ' in [dataset]. To open another account, state why: --new-account "REASON".',
-            )
+            known = find_others(connection, key, claim)
+            _, group = partners.read(connection, account)
+        known += registry.find_others(claim) if registry else []
+        together = {*policy.dataset.shares_persons_with, *group}
+        others = [
+            (other, spent) for other in dict.fromkeys(known) if (spent := _spent(ledger, claim, other)) is not None
+        ]
+        separate = [pair for pair in others if pair[0].ledger != claim.ledger or pair[0].account not in together]
+        if separate and not self.new_account:
+            raise _refusal(claim, *separate[0])
 
         def record() -> None:
             with ledger.store.reading() as connection:
@@ -90,17 +100,29 @@ class SourceGuard:
                     put(connection, key, claim)
             if registry and (claim.address or not ledger.store.sqlite):
                 registry.put(claim)
-            if other and spent is not None:
+            if separate:
                 note_second_account(ledger.store, account, reason=self.new_account)
 
         return record
 
 
-def _claim(ledger: Ledger, account: str, location: str, state: SourceState) -> Claim:
+def _claim(ledger: Ledger, account: str, names: SourceNames, state: SourceState) -> Claim:
     with ledger.store.reading() as connection:
         first = connection.execute(queries.ALL.limit(1)).mappings().one()
     address = str(ledger.store.path.absolute()) if ledger.store.path else ""
-    return Claim(location, state.stamp, state.digest, account, str(first["hash"]), address)
+    return Claim(names, state.stamp, state.digest, account, str(first["hash"]), address)
+
+
+def _refusal(claim: Claim, other: KnownAccount, spent: str) -> Unsupported:
+    shown = Path(other.address).name if other.address else "a database"
+    is_here = other.ledger == claim.ledger
+    where = f' and ledger = "{other.address}"' if other.address and not is_here else ""
+    same_ledger = "" if is_here else ", in the same ledger"
+    return Unsupported(
+        f'This source has the account "{other.account}" in {"this ledger" if is_here else shown}{spent}.',
+        f'To continue with it, set name = "{other.account}"{where} in [dataset]. To charge two accounts together{same_ledger}, '
+        f'set shares_persons_with = ["{other.account}"]. To open a separate account, state why: --new-account "REASON".',
+    )
 
 
 def _spent(ledger: Ledger, claim: Claim, other: KnownAccount) -> str | None:
@@ -149,36 +171,40 @@ def registry_path(folder: Path) -> Path | None:
 
 
 def has(connection: Connection, key: str, claim: Claim) -> bool:
-    """Return whether the account is recorded with the present state of its source."""
-    stamp = connection.execute(select(known_sources.c.stamp).where(*_own(key, claim))).scalar()
-    return bool(stamp == keyed(key, claim.stamp))
+    """Return whether the account is recorded with all names and the present state of its source."""
+    query = select(known_sources.c.location).where(*_own(claim), known_sources.c.stamp == keyed(key, claim.stamp))
+    return {keyed(key, name) for name in claim.names.own} <= set(connection.execute(query).scalars())
 
 
-def find_other(connection: Connection, key: str, claim: Claim) -> KnownAccount | None:
-    """Return another account of the source; None if there is none, or if the owner accepted this one before."""
+def find_others(connection: Connection, key: str, claim: Claim) -> list[KnownAccount]:
+    """Return the other accounts of the source; none if the owner accepted this one before."""
     if has(connection, key, claim):
-        return None  # the content is not even read
-    location, content = keyed(key, claim.location), keyed(key, claim.digest())
-    same = or_(known_sources.c.location == location, known_sources.c.content == content)
+        return []  # the content is not even read
+    content = claim.digest()
+    names = [keyed(key, name) for name in (*claim.names.own, *claim.names.shorter)]
+    same: ColumnElement[bool] = known_sources.c.location.in_(names)
+    if content:
+        same = or_(same, known_sources.c.content == keyed(key, content))
     rows = list(connection.execute(select(known_sources).where(same)).mappings())
     if any((row["account"], row["ledger"]) == (claim.account, claim.ledger) for row in rows):
-        return None
-    return KnownAccount(rows[0]["account"], rows[0]["ledger"], rows[0]["address"]) if rows else None
+        return []
+    return list(dict.fromkeys(KnownAccount(row["account"], row["ledger"], row["address"]) for row in rows))
 
 
 def put(connection: Connection, key: str, claim: Claim) -> None:
-    """Record the account of a source."""
+    """Record the account of a source. Earlier sources of the account stay recorded."""
     if has(connection, key, claim):
         return
-    connection.execute(delete(known_sources).where(*_own(key, claim)))
-    row = {"location": keyed(key, claim.location), "account": claim.account, "ledger": claim.ledger}
-    row |= {"content": keyed(key, claim.digest()), "stamp": keyed(key, claim.stamp), "address": claim.address}
-    connection.execute(known_sources.insert(), row)
+    names = [keyed(key, name) for name in claim.names.own]
+    connection.execute(delete(known_sources).where(*_own(claim), known_sources.c.location.in_(names)))
+    content = claim.digest()
+    row = {"account": claim.account, "ledger": claim.ledger, "address": claim.address}
+    row |= {"content": keyed(key, content) if content else "", "stamp": keyed(key, claim.stamp)}
+    connection.execute(known_sources.insert(), [{**row, "location": name} for name in names])
 
 
-def _own(key: str, claim: Claim) -> list[ColumnElement[bool]]:
-    names = {"location": keyed(key, claim.location), "account": claim.account, "ledger": claim.ledger}
-    return [known_sources.c[name] == value for name, value in names.items()]
+def _own(claim: Claim) -> list[ColumnElement[bool]]:
+    return [known_sources.c.account == claim.account, known_sources.c.ledger == claim.ledger]
 
 
 class Registry:
@@ -187,10 +213,10 @@ class Registry:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def find_other(self, claim: Claim) -> KnownAccount | None:
-        other: list[KnownAccount | None] = []
-        self._run(lambda connection, key: other.append(find_other(connection, key, claim)))
-        return other[0] if other else None
+    def find_others(self, claim: Claim) -> list[KnownAccount]:
+        others: list[KnownAccount] = []
+        self._run(lambda connection, key: others.extend(find_others(connection, key, claim)))
+        return others
 
     def put(self, claim: Claim) -> None:
         self._run(lambda connection, key: put(connection, key, claim))

@@ -23,25 +23,22 @@ from tidegate.accounting import (
     FREE,
     ZERO,
     Amount,
-    Budget,
-    Ceilings,
     Event,
     Price,
     Target,
-    Unit,
     budget_of,
     event_from_dict,
 )
-from tidegate.accounting.average import shown_epsilon
-from tidegate.accounting.budget import PREFIX, SHORT, UNLIMITED
-from tidegate.errors import BudgetExceeded, KeyReused, SourceUnreadable, StalePolicy, Unsupported
+from tidegate.errors import KeyReused, SourceUnreadable, StalePolicy, Unsupported
 from tidegate.frames import Row, Rows
 from tidegate.ledger import (
     access,
     arrivals,
     charge_state,
+    diaries,
     file,
     invitations,
+    partners,
     proof,
     queries,
     remarks,
@@ -51,6 +48,7 @@ from tidegate.ledger import (
     verification,
     witness,
 )
+from tidegate.ledger.account import Account, account_at, refuse_beyond
 from tidegate.ledger.chain import add_result, append, ends, unchanged
 from tidegate.ledger.charge_state import ChargeState
 from tidegate.ledger.entry import (
@@ -76,72 +74,6 @@ from tidegate.policy.toml import policy_from_dict
 
 # The state of the source since a stored result. Postgres only counts changes, and other sources can report nothing.
 SourceChange = Literal["unchanged", "changed", "may have changed", "unknown"]
-
-
-@dataclass(frozen=True)
-class Account(Rows):
-    """The spent, allowed and remaining budget of a data set at one moment.
-
-    `spent` and `ceiling` are in the account's unit; `totals` is spent in all units, and `ceilings` are all limits.
-    """
-
-    name: str
-    spent: Amount
-    ceiling: Amount
-    policy: str
-    totals: Price = FREE
-    ceilings: Ceilings = UNLIMITED
-
-    @property
-    def unit(self) -> Unit:
-        """ "epsilon", or "z" if only the average loss is limited."""
-        return self.ceilings.unit
-
-    @property
-    def left(self) -> Amount:
-        return self.ceiling.minus(self.spent)
-
-    def cost_of(self, price: Price) -> Amount:
-        """Return a price in the account's unit."""
-        return totals.amount_of(price, self.ceilings)
-
-    def fits(self, price: Price) -> bool:
-        """Return whether a price fits into every limit."""
-        return totals.Totals(self.totals, self.ceilings).fits(price)
-
-    def yes_no_limit(self, budget: Budget) -> float:
-        """Return the yes/no certainty at the account's limit."""
-        pure, average = self.ceilings.pure, self.ceilings.z
-        return budget.yes_no(Price(pure or ZERO, ZERO, average or ZERO))
-
-    def in_all_units(self, price: Price, *, after: Price) -> dict[str, Any]:
-        """Return the unit, a price and the totals in all units, and epsilon at delta = 1e-6 after it, as JSON values."""
-        shown = {"unit": self.unit, "cost_by_unit": price.to_dict(), "spent_by_unit": self.totals.to_dict()}
-        return {**shown, "epsilon_at_delta": shown_epsilon(after)}
-
-    def rows(self) -> list[Row]:
-        """Return one dictionary per limit: its unit, the spent and the remaining budget."""
-        limits = {self.unit: (self.spent, self.ceiling)}
-        if self.unit == "epsilon" and self.ceilings.z is not None:
-            limits["z"] = (self.totals.z, self.ceilings.z)
-        return [
-            {
-                "data_set": self.name,
-                "unit": unit,
-                "spent": float(spent),
-                "limit": float(limit),
-                "left": float(limit.minus(spent)),
-            }
-            for unit, (spent, limit) in limits.items()
-        ]
-
-    def _repr_html_(self) -> str:
-        from tidegate.html.notebook import budget_bar, show
-
-        text = f"{SHORT[self.unit]} {self.spent.say()} spent, {self.left.say()} left of {self.ceiling.say()}"
-        bar = budget_bar(text, spent=float(self.spent), limit=float(self.ceiling))
-        caption = "The privacy budget of all answers and synthetic tables together."
-        return show({"title": f"Budget of {self.name}", "caption": caption, "bars": [bar]})
 
 
 @dataclass(frozen=True)
@@ -246,10 +178,9 @@ class Ledger(Rows):
         """
         name = policy.dataset.name
         guard = self._guards.get(name)
-        state = self._source_states.read(name) if guard else None
-        if guard is None or state is None:
+        if guard is None:
             return self._open_account(policy)
-        record = guard.admit(self, name, state)
+        record = guard.admit(self, policy, self._source_states.read(name))
         account = self._open_account(policy)
         record()
         self._guards.pop(name, None)
@@ -261,11 +192,9 @@ class Ledger(Rows):
             return account
         with self.store.writing() as connection:
             end, head = ends(connection, policy.dataset.name)
-            if head and head.policy == policy.fingerprint:
-                return _account(head, totals.read(connection, head.account))
-            fields, after = _opening(connection, policy, head)
-            totals.put(connection, policy.dataset.name, after)
-            return _account(append(connection, end, **fields), after)
+            if not head or head.policy != policy.fingerprint:
+                head = _open(connection, policy, end, head)
+            return account_at(head, *partners.read(connection, head.account))
 
     def preview_account(self, policy: Policy) -> Account:
         """Return the account as `open_account` would leave it, without an entry.
@@ -276,8 +205,13 @@ class Ledger(Rows):
         name = policy.dataset.name
         with self.store.reading() as connection:
             fields, after = _opening(connection, policy, queries.head(connection, name))
+            group: partners.Group = {}
+            for other in (*policy.dataset.shares_persons_with, name):
+                own, others = self._totals(connection, other)
+                group |= {**others, other: own}
+        group.pop(name)
         spent, limits = Amount.parse(fields["spent"]), after.ceilings
-        return Account(name, spent, limits.main, policy.fingerprint, after.spent, limits)
+        return Account(name, spent, limits.main, policy.fingerprint, after.spent, limits, tuple(sorted(group.items())))
 
     def policies(self, name: str) -> list[Entry]:
         """Return the entries that opened or changed the policy of an account, in order."""
@@ -288,14 +222,16 @@ class Ledger(Rows):
         """Return the current account, or None if there is none yet."""
         with self.store.reading() as connection:
             head = queries.head(connection, name)
-            return _account(head, self._totals(connection, name)) if head else None
+            return account_at(head, *self._totals(connection, name)) if head else None
 
-    def _totals(self, connection: Connection, account: str) -> totals.Totals:
-        """Return the totals of an account. A ledger of an earlier schema that is only read has no table of them."""
+    def _totals(self, connection: Connection, account: str) -> tuple[totals.Totals, partners.Group]:
+        """Return the totals of an account and its group. A ledger of an earlier schema that is only read lacks tables."""
+        if self.store.has_partners:
+            return partners.read(connection, account)
         if self.store.has_totals:
-            return totals.read(connection, account)
+            return totals.read(connection, account), {}
         own = [entry for entry in queries.every(connection) if entry.account == account]
-        return totals.replay(own).get(account, totals.NOTHING)
+        return totals.replay(own).get(account, totals.NOTHING), {}
 
     def asked_before(self, policy: Policy, *, question: Any, request: str = "") -> Receipt | None:
         """Return the receipt of a query that was answered before; None if it must be charged or run."""
@@ -351,7 +287,7 @@ class Ledger(Rows):
         account = policy.dataset.name
         reads = charge_state.reads(account, question=hashed, request=request, user=who)
         with self.store.deciding(reads) as (connection, rows):
-            state = ChargeState.from_rows(rows)
+            state = ChargeState.from_rows(rows, account)
             earlier = self._earlier(connection, state, request, hashed, fresh)
             if earlier is not None:
                 receipt = self._again(connection, earlier)
@@ -362,7 +298,7 @@ class Ledger(Rows):
                 )
             else:
                 before, price = state.before, event.price
-                _refuse_beyond(_account(state.head, before), before, price)
+                refuse_beyond(account_at(state.head, before, state.group), price)
                 amount = totals.amount_of(price, before.ceilings)
                 if share is not None:
                     shares.refuse_beyond(share, state.spent, account, user=who, price=amount, unit=before.ceilings.unit)
@@ -372,7 +308,7 @@ class Ledger(Rows):
                 entry = append(connection, state.end, **_charging(policy, state.head, amount), **names)
                 shares.put(connection, account, who, state.spent + amount)
                 totals.put(connection, account, before.plus(price))
-                receipt = Receipt(self, entry, _account(entry, before.plus(price)))
+                receipt = Receipt(self, entry, account_at(entry, before.plus(price), state.group))
         return self._compare_source(receipt)
 
     def _compare_source(self, receipt: Receipt) -> Receipt:
@@ -407,7 +343,7 @@ class Ledger(Rows):
     def _again(self, connection: Connection, earlier: Entry) -> Receipt:
         result = queries.find(connection, earlier.account, ANSWERED, earlier.request)
         head = queries.head(connection, earlier.account) or earlier
-        account = _account(head, totals.read(connection, head.account))
+        account = account_at(head, *partners.read(connection, head.account))
         stored = json.loads(queries.payload(connection, result.number)) if result else None
         described = result.content().get("source", 0) if result else 0
         return Receipt(self, earlier, account, stored, fresh=False, source_index=described)
@@ -487,7 +423,7 @@ class Ledger(Rows):
             return queries.snapshot(connection)
 
     def verify(self, *, head: str = "", since: Path | None = None, save: Path | None = None) -> Verdict:
-        """Verify entries, stored results, requests, counts, report ids, invitations, tokens, secrets and totals.
+        """Verify entries, stored results, diaries, requests, counts, report ids, invitations, tokens, secrets and totals.
 
         For a SQLite file, verify its pages, indexes and permissions too. `save` is a new file for the state of this
         verification, and `since` such a file of an earlier one: only later entries are replayed.
@@ -498,6 +434,7 @@ class Ledger(Rows):
             verdict.problems += invitations.problems(connection)
             verdict.problems += witness.problems(connection)
             verdict.problems += access.problems(connection)
+            verdict.problems += diaries.problems(connection)
             verdict.problems += queries.integrity(connection) if self.store.sqlite else []
         verdict.notes += file.wide(self.store.path) if self.store.path else []
         return verdict
@@ -511,9 +448,13 @@ class Ledger(Rows):
 
 def open_in(connection: Connection, policy: Policy) -> Entry:
     """Open the account of a policy inside the caller's transaction; return its entry."""
-    end, head = ends(connection, policy.dataset.name)
+    return _open(connection, policy, *ends(connection, policy.dataset.name))
+
+
+def _open(connection: Connection, policy: Policy, end: Entry | None, head: Entry | None) -> Entry:
     fields, after = _opening(connection, policy, head)
     totals.put(connection, policy.dataset.name, after)
+    partners.put(connection, policy.dataset.name, policy.dataset.shares_persons_with)
     return append(connection, end, **fields)
 
 
@@ -558,43 +499,6 @@ def _target(target: Target) -> dict[str, Any]:
     return stated
 
 
-def _what_fits(account: Account) -> str:
-    if account.left:
-        return f"Request at most {PREFIX[account.unit]}{account.left.say_below()}."
-    if account.ceiling:
-        return "The budget of this data set is spent: only stored answers are available."
-    return "Its policy has no promise for answers: add [promise.identification] or [promise.loss]."
-
-
-def _refuse_beyond(account: Account, before: totals.Totals, price: Price) -> None:
-    """Raise an error if a price does not fit into every limit of an account."""
-    exceeded = before.refusal(price)
-    if not exceeded:
-        return
-    if exceeded == "pure":
-        raise Unsupported(
-            f'"{account.name}" limits the pure loss (epsilon), and Gaussian noise has none.',
-            "Use another mechanism, or promise identification on average without a limit on epsilon.",
-        )
-    unit: Unit = "z" if exceeded == "z" else "epsilon"
-    parts = (price.z, before.spent.z, before.ceilings.z)
-    if unit == "epsilon":
-        parts = (price.pure or ZERO, account.spent, account.ceiling)
-    cost, spent, limit = parts[0], parts[1], parts[2] or ZERO
-    left = limit.minus(spent)
-    shown = replace(account, spent=spent, ceiling=limit)
-    raise BudgetExceeded(
-        f'The request costs {SHORT[unit]} {cost.say()}, but "{account.name}" has {left.say()} remaining of {limit.say()} '
-        f"({spent.say()} spent).",
-        _what_fits(shown),
-        asked=str(cost),
-        spent=str(spent),
-        left=str(left),
-        ceiling=str(limit),
-        **({"unit": unit} if unit == "z" else {}),
-    )
-
-
 def _charging(policy: Policy, head: Entry, amount: Amount) -> dict[str, Any]:
     """Return the fields of a charge that fits, with the totals after it."""
     return {
@@ -605,8 +509,3 @@ def _charging(policy: Policy, head: Entry, amount: Amount) -> dict[str, Any]:
         "spent": str(Amount.parse(head.spent) + amount),
         "ceiling": head.ceiling,
     }
-
-
-def _account(entry: Entry, state: totals.Totals) -> Account:
-    amounts = Amount.parse(entry.spent), Amount.parse(entry.ceiling)
-    return Account(entry.account, *amounts, entry.policy, state.spent, state.ceilings)

@@ -32,6 +32,7 @@ _OF_ACCOUNT = entries.c.account == bindparam("account")
 ALL = select(entries).order_by(entries.c.number)
 _ENTRY = f"SELECT {', '.join(Entry.__dataclass_fields__)} FROM tidegate_entries"  # noqa: S608
 LAST = Statement(f"{_ENTRY} ORDER BY number DESC LIMIT 1")
+NUMBERED = Statement(f"{_ENTRY} WHERE number = {{0}}")
 HEAD = Statement(f"{_ENTRY} WHERE account = {{0}} ORDER BY number DESC LIMIT 1")
 REQUEST = Statement(f"{_ENTRY} WHERE account = {{0}} AND kind = {{0}} AND request = {{0}}")
 QUESTION = Statement(
@@ -133,6 +134,11 @@ def head(connection: Connection, account: str) -> Entry | None:
 def find(connection: Connection, account: str, kind: str, request: str) -> Entry | None:
     """Return the charge or the result of a request."""
     return _one(connection, REQUEST, account, kind, request)
+
+
+def numbered(connection: Connection, number: int) -> Entry | None:
+    """Return the entry with a number."""
+    return _one(connection, NUMBERED, number)
 
 
 def asked(connection: Connection, account: str, question: str) -> Entry | None:

@@ -25,7 +25,7 @@ from tidegate.ledger.chain import SERVICE, add_result, append, commitment, creat
 from tidegate.ledger.entry import DECIDED, DESK, WITHDRAWN, Entry, canonical, sha256
 from tidegate.ledger.ledger import Ledger
 from tidegate.ledger.replay import digest, remains
-from tidegate.ledger.schema import LIVE, requests, secrets
+from tidegate.ledger.schema import LIVE, entries, requests, secrets
 from tidegate.policy import Policy
 from tidegate.policy.joins import refuse_untested_join
 
@@ -210,6 +210,19 @@ class View:
     def waiting(self) -> list[tuple[int, str]]:
         """Return the waiting requests, oldest first: number and cells."""
         return [(n, cells) for n, cells in self._connection.execute(_WAITING, {"account": self._account})]
+
+    def queue(self, after: int, limit: int, *, newest: bool = False) -> list[tuple[StoredRequest, str]]:
+        """Return a page of the waiting requests after a number (0: from the start), each with the time since it waits."""
+        number = requests.c.number
+        query = (
+            select(requests, entries.c.at)
+            .join(entries, entries.c.number == requests.c.entry)
+            .where(requests.c.account == self._account, requests.c.state == WAITING)
+            .where(number < after if newest and after else number > (0 if newest else after))
+            .order_by(number.desc() if newest else number)
+            .limit(limit)
+        )
+        return [(_request_from(row), str(row["at"])) for row in self._connection.execute(query).mappings()]
 
     def since(self, seen: int) -> list[tuple[int, str, str]]:
         """Return the requests that changed after an entry: number, cells, state."""

@@ -74,7 +74,7 @@ def _secret(owner: str, key: str) -> bytes:
 
 
 def _seal(owner: str, key: str, content: bytes) -> bytes:
-    with extra("service", "Idempotency keys"):
+    with extra("witness", "Idempotency keys"):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     nonce = secrets.token_bytes(NONCE)
@@ -82,7 +82,7 @@ def _seal(owner: str, key: str, content: bytes) -> bytes:
 
 
 def _open(owner: str, key: str, sealed: bytes) -> bytes:
-    with extra("service", "Idempotency keys"):
+    with extra("witness", "Idempotency keys"):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(_secret(owner, key)).decrypt(sealed[:NONCE], sealed[NONCE:], None)

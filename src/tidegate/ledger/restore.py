@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, queries, recovery, shares, totals
+from tidegate.ledger import file, partners, queries, recovery, shares, totals
 from tidegate.ledger.backup import Copied, copy_file, copy_rows, mark, verify_file
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import CREATED, DECIDED, OPENED, Entry
@@ -30,6 +30,7 @@ from tidegate.ledger.schema import metadata
 from tidegate.ledger.store import complete, schema_revision
 from tidegate.ledger.verify import Verdict
 from tidegate.policy import Policy
+from tidegate.policy.toml import policy_from_dict
 
 
 def restore(
@@ -235,6 +236,7 @@ def _same_policy(connection: Connection, account: str, newest: _Newest) -> Entry
         return head
     after = totals.read(connection, account).after(latest)
     totals.put(connection, account, after)
+    partners.put(connection, account, policy_from_dict(latest.content()["policy"]).dataset.shares_persons_with)
     return append(
         connection,
         queries.last(connection),

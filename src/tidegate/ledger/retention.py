@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time
 
 from sqlalchemy import Connection, delete, select, update
 
-from tidegate.ledger import queries, witness
+from tidegate.ledger import diaries, queries, witness
 from tidegate.ledger.chain import NOTHING, SERVICE, append, commitment, moment_text, unchanged
 from tidegate.ledger.entry import EXPIRED, ROTATED, WITHDRAWN, canonical
 from tidegate.ledger.ledger import Ledger
@@ -24,18 +24,24 @@ AT_ONCE = 5000  # records of one entry
 def expire(ledger: Ledger, before: date, *, user: str = "") -> dict[str, int]:
     """Delete the contents of records that were released before a day, and withdraw requests that have waited since then.
 
+    What unfinished syntheses had learned before that day is deleted as well; they cannot be continued.
+
     Returns:
-        The number of deleted records, and of withdrawn requests.
+        The number of deleted records, of withdrawn requests, and of deleted diaries.
     """
     moment = moment_text(datetime.combine(before, time(), UTC))
     with ledger.store.reading() as connection:
         query = select(requests.c.account).distinct().order_by(requests.c.account)
         accounts = [str(name) for name in connection.execute(query).scalars()]
-    counts = {"deleted": 0, "withdrawn": 0}
+        unfinished = diaries.accounts_with_diaries(connection)
+    counts = {"deleted": 0, "withdrawn": 0, "diaries": 0}
     for account in accounts:
         with ledger.store.writing() as connection:
             counts["deleted"] += _delete_contents(connection, account, before, moment, user)
             counts["withdrawn"] += _withdraw(connection, account, moment, user)
+    for account in unfinished:
+        with ledger.store.writing() as connection:
+            counts["diaries"] += _delete_diaries(connection, account, before, moment, user)
     ledger.store.forget_deleted()
     return counts
 
@@ -70,6 +76,16 @@ def _delete_contents(connection: Connection, account: str, before: date, moment:
             same = (requests.c.account == account) & (requests.c.number == row["number"])
             connection.execute(update(requests).where(same).values(record=""))
     return len(rows)
+
+
+def _delete_diaries(connection: Connection, account: str, before: date, moment: str, user: str) -> int:
+    charges = diaries.expire_diaries(connection, account, moment, before.isoformat())
+    head, end = queries.head(connection, account), queries.last(connection)
+    if charges and head is not None and end is not None:
+        body = canonical({"before": before.isoformat(), "records": [], "diaries": charges, "who": user})
+        names = {"request": f"{EXPIRED}/{end.number + 1}", "question": "", "amount": "0", "body": body}
+        append(connection, end, kind=EXPIRED, **names, **unchanged(head))
+    return len(charges)
 
 
 def _withdraw(connection: Connection, account: str, moment: str, user: str) -> int:

@@ -110,6 +110,14 @@ totals = Table(
     *(Column(name, Text, nullable=False) for name in ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")),
 )
 
+# Accounts that share persons, from the latest policy of each account: their charges are added up.
+partners = Table(
+    "tidegate_partners",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("partner", Text, primary_key=True),
+)
+
 # The answer with the least noise to each question that others can follow from, so that a preview reads no other entries.
 sources = Table(
     "tidegate_sources",
@@ -197,6 +205,25 @@ spent_tokens = Table(
     sqlite_with_rowid=False,
 )
 
+# What an unfinished synthesis has learned, line by line: numbers with noise that were paid for, and not shown to anyone yet.
+diaries = Table(
+    "tidegate_diaries",
+    metadata,
+    Column("charge", Integer, primary_key=True, autoincrement=False),  # the entry that was charged
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),  # of this line and all before it, from the hash of the charge on
+)
+
+# The process that continues an unfinished synthesis. A line is written by its owner only.
+leases = Table(
+    "tidegate_leases",
+    metadata,
+    Column("charge", Integer, primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+    Column("beat", Float, nullable=False),  # the last sign of life, in seconds of the epoch by the database's clock
+)
+
 # The service. A row is the access of one user: by a token, which is kept as its slow hash only, by an identity of a provider,
 # or by one-time links alone. Every change has an entry. Times are UTC in ISO form, and empty where there is none.
 tokens = Table(
@@ -259,6 +286,16 @@ replies = Table(
     Column("content", LargeBinary, nullable=False),  # sealed under the key
 )
 
+# Rate limits of a service on Postgres, shared by its processes. Names are keyed hashes; the table is not logged.
+limits = Table(
+    "tidegate_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("level", Float, nullable=False),  # requests that were available at `at`
+    Column("at", Float, nullable=False),  # seconds of the epoch, by the database's clock
+    Column("granted", Integer, nullable=False),  # to the last process that took some
+)
+
 jobs = Table(
     "tidegate_jobs",
     metadata,
@@ -267,7 +304,7 @@ jobs = Table(
     Column("who", Text, nullable=False),
     Column("request", Text, nullable=False),  # idempotency key
     Column("wanted", Text, nullable=False),
-    Column("state", Text, nullable=False),  # waiting, running, done, failed
+    Column("state", Text, nullable=False),  # waiting, running, done, failed, cancelled
     Column("stage", Text, nullable=False),
     Column("problem", Text, nullable=False),
     Column("entry", Text, nullable=False),
@@ -276,6 +313,9 @@ jobs = Table(
     Column("done", BigInteger, nullable=False),
     Column("of", BigInteger, nullable=False),
     Column("beat", Float, nullable=False),  # when the worker last said so, in seconds of the epoch
+    Column("kind", Text, nullable=False),  # synthesis, audit
+    Column("attempts", Integer, nullable=False),
+    Column("report", Text, nullable=False),  # of an audit that is done
     Index("tidegate_jobs_request", "dataset", "request", unique=True),
     Index("tidegate_jobs_state", "state", "made"),
 )

@@ -66,7 +66,8 @@ class Store:
             else:
                 _refuse_without_genesis(connection, self.shown)
                 _upgrade(connection, self.shown)
-            self.has_totals = schema_revision(connection) >= "0008"
+            revision = schema_revision(connection)
+            self.has_totals, self.has_partners = revision >= "0008", revision >= "0014"
         if self.path is not None:
             file.warn_wide(self.path)
         if self.created:
@@ -102,18 +103,30 @@ class Store:
             with connection.begin(), nullcontext() if self.sqlite else driver_of(connection).limited():
                 yield connection
 
+    @contextmanager
+    def outside(self) -> Iterator[Connection]:
+        """Open a connection whose statements commit one by one, without the ledger's lock: for what no entry depends on."""
+        with self._translate_errors(), self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+
+    def clock(self, connection: Connection) -> float:
+        """Return the time in seconds of the epoch: the database's, so that machines with other clocks agree."""
+        if self.sqlite:
+            return time.time()
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+
     def forget_deleted(self) -> bool:
         """Remove the traces of deleted rows; return whether that was possible now (a long reader can prevent it).
 
         SQLite: the write-ahead log is copied into the database and truncated. Postgres: the waiting store is vacuumed; its
         write-ahead log cannot be cleared from here.
         """
-        with self._translate_errors(), self.engine.connect() as connection:
-            if self.sqlite:
+        if self.sqlite:
+            with self._translate_errors(), self.engine.connect() as connection:
                 return _truncate_log(connection.connection)
-            outside = connection.execution_options(isolation_level="AUTOCOMMIT")  # no vacuum inside a transaction
-            outside.execute(text("VACUUM tidegate_waiting"))
-            return True
+        with self.outside() as connection:  # no vacuum inside a transaction
+            connection.execute(text("VACUUM tidegate_waiting"))
+        return True
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -235,7 +248,9 @@ def _engine(parsed: URL, read_only: bool, shown: str) -> Engine:
 
 
 def _file_url(path: Path, read_only: bool) -> URL:
-    if not path.parent.is_dir():
+    with file.readable(path):
+        has_folder = path.parent.is_dir()
+    if not has_folder:
         raise LedgerUnavailable(
             f"The ledger's folder {path.parent} does not exist.", "Create it, or name another ledger."
         )

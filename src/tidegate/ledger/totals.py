@@ -21,11 +21,11 @@ from tidegate.ledger.statements import Statement, read_all, write
 from tidegate.policy.toml import policy_from_dict
 
 TABLE = schema.totals
-_NAMES = ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")
-READ = Statement(f"SELECT {', '.join(_NAMES)} FROM tidegate_totals WHERE account = {{0}}")  # noqa: S608
+NAMES = ("pure", "zcdp", "z", "pure_ceiling", "z_ceiling")
+READ = Statement(f"SELECT {', '.join(NAMES)} FROM tidegate_totals WHERE account = {{0}}")  # noqa: S608
 _PUT = Statement(
-    f"INSERT INTO tidegate_totals (account, {', '.join(_NAMES)}) VALUES ({{0}}, {{0}}, {{0}}, {{0}}, {{0}}, {{0}}) "  # noqa: S608
-    f"ON CONFLICT (account) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _NAMES)}"
+    f"INSERT INTO tidegate_totals (account, {', '.join(NAMES)}) VALUES ({{0}}, {{0}}, {{0}}, {{0}}, {{0}}, {{0}}) "  # noqa: S608
+    f"ON CONFLICT (account) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in NAMES)}"
 )
 
 

@@ -22,7 +22,7 @@ from tidegate.ledger.source_states import keyed
 
 
 def copy(source: str, target: str) -> Copied:
-    """Move a ledger to a new address. Randomized reports and diaries are in folders of their own, and stay there.
+    """Move a ledger to a new address. Randomized reports are in a folder of their own, and stay there.
 
     Raises:
         LedgerBroken: The source does not verify. Nothing was changed.

@@ -32,4 +32,6 @@ def verify_stored(
     snapshot = stream.snapshot(connection, since=earlier.number if earlier is not None else -1)
     has_tiles = connection.dialect.has_table(connection, schema.tiles.name)
     tiles = [tuple(row) for row in connection.execute(select(schema.tiles))] if has_tiles else None
-    return verify(*snapshot, head=head, tiles=tiles, since=earlier, save=save)
+    has_pairs = connection.dialect.has_table(connection, schema.partners.name)
+    pairs = [tuple(row) for row in connection.execute(select(schema.partners))] if has_pairs else None
+    return verify(*snapshot, head=head, tiles=tiles, pairs=pairs, since=earlier, save=save)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tidegate.accounting import ZERO, Amount, Ceilings, Price, budget_of
 from tidegate.errors import LedgerBroken, TidegateError
-from tidegate.ledger import merkle, shares
+from tidegate.ledger import merkle, partners, shares
 from tidegate.ledger import totals as account_totals
 from tidegate.ledger.access import is_readable
 from tidegate.ledger.chain import SERVICE, commitment
@@ -123,6 +123,7 @@ def verify(
     head: str = "",
     dataset: str = "",
     tiles: Iterable[tuple[Any, ...]] | None = None,
+    pairs: Iterable[Any] | None = None,
     since: VerificationState | None = None,
     save: Path | None = None,
 ) -> Verdict:
@@ -136,6 +137,7 @@ def verify(
         dataset: The entries are those of one data set and its collections. Their links are not checked, because other
             entries are between them.
         tiles: The stored hashes of the Merkle tree.
+        pairs: The stored accounts that share persons.
         since: The state of an earlier verification; `entries` and `payloads` are the later ones.
         save: A new file for the state of this verification, if it finds no problem.
 
@@ -153,7 +155,7 @@ def verify(
         for entry in entries:
             replay.take(entry)
         tables = (requests, counts, secrets, ids, totals, sources, unit_totals, selection)
-        verdict = _compare_tables(replay, *tables, tiles=tiles, head=head)
+        verdict = _compare_tables(replay, *tables, tiles=tiles, pairs=pairs, head=head)
         if save is not None and verdict.holds:
             save_state(replay, save, SAVED)
         return verdict
@@ -173,6 +175,7 @@ def _compare_tables(
     selection: Iterable[Mapping[str, Any]] | None,
     *,
     tiles: Iterable[tuple[Any, ...]] | None,
+    pairs: Iterable[Any] | None,
     head: str,
 ) -> Verdict:
     """Compare the other tables with the replayed entries."""
@@ -197,6 +200,8 @@ def _compare_tables(
     if unit_totals is not None:
         expected = {name: state.totals for name, state in replay.accounts.items() if state.has_policy}
         replay.verdict.problems += account_totals.compare(expected, unit_totals)
+    if pairs is not None:
+        replay.verdict.problems += partners.compare(replay.partners, pairs)
     if tiles is not None and replay.tiles != {(level, index): hashed for level, index, hashed in tiles}:
         replay.verdict.problems.append("The stored hashes of the Merkle tree do not follow from the entries.")
     return replay.finish(head)
@@ -224,6 +229,7 @@ class _Replay:
         self.secrets: dict[str, str] = {}  # account -> commitment
         self.committed = False  # whether there is a genesis or an adoption
         self.totals: shares.Totals = {}
+        self.partners: dict[str, list[str]] = {}  # the accounts that each policy names
         self.sources = Sources(self.scratch.mapping("sources"))
         self.began = False
         self.at = ""
@@ -333,6 +339,7 @@ class _Replay:
         policy = policy_from_dict(body["policy"])
         limits = budget_of(policy).ceilings
         state.totals, state.has_policy = state.totals.under(limits), True
+        self.partners[entry.account] = list(policy.dataset.shares_persons_with)
         return _wrong(
             ("its policy belongs to another data set", policy.dataset.name == entry.account),
             (
@@ -364,6 +371,10 @@ class _Replay:
             ("its total does not add up", entry.spent == spent_text),
             ("it spends more than was allowed", spent <= state.ceiling and not state.totals.exceeded),
             (
+                "it spends more than accounts with the same persons allow",
+                self._fits_group(entry.account, before, price),
+            ),
+            (
                 "its limit or policy differs from the account's",
                 (entry.ceiling, entry.policy) == (state.amounts[1], state.policy),
             ),
@@ -376,6 +387,14 @@ class _Replay:
         if entry.spent == spent_text:
             state.spent, state.amounts = spent, (spent_text, state.amounts[1])
         return wrong
+
+    def _fits_group(self, account: str, before: Totals, price: Price) -> bool:
+        """Return whether a price fits the limits of all accounts with the same persons. An export can lack their entries."""
+        if self.dataset or not any(self.partners.values()) or before.refusal(price):
+            return True
+        others = partners.members(self.partners, account)
+        group = {name: self.accounts[name].totals for name in others if name in self.accounts}
+        return partners.refusal(before, group, price) == ("", "")
 
     def _repeated(self, entry: Entry, state: _State) -> list[str]:
         number = entry.content()["charge"]
@@ -497,7 +516,8 @@ class _Replay:
         return _wrong(("it belongs to an account or charges", _nothing(entry)), ("its action is unknown", readable))
 
     def _expiry(self, entry: Entry, state: _State) -> list[str]:
-        wrong = self.releases_of(entry.account).expire(entry.content())
+        body = entry.content()
+        wrong = self.releases_of(entry.account).expire(body) if body["records"] else []  # else: unfinished syntheses
         return [*wrong, *_wrong(("it changes the account", _still(entry, state)))]
 
     def compare_secrets(self, rows: Iterable[tuple[str, str]]) -> None:

@@ -15,6 +15,7 @@ import logging
 import os
 import secrets as system
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ LOG = logging.getLogger("tidegate.ledger")
 VARIABLE = "TIDEGATE_WITNESS"
 SECRET = "/witness"  # noqa: S105 - the name of the signing key among the secrets; no data set has a slash in its name
 SECONDS = 1.0  # between two checkpoints
+LATE = 120.0  # seconds after which an entry that a witness has not seen is reported
 _ADDRESSES = select(witnesses.c.address).order_by(witnesses.c.address)
 
 
@@ -224,6 +226,7 @@ class Witnesses:
         self._process = os.getpid()
         self._is_due = self._is_closed = False
         self._problems: dict[str, str] = {}
+        self._reached: dict[str, tuple[int, float]] = {}  # by shown address: the entries that it has seen, and when
         with store.reading() as connection:
             stored, last = stored_addresses(connection), queries.last(connection)
             self.addresses = tuple(dict.fromkeys((*stored, *addresses)))
@@ -231,6 +234,7 @@ class Witnesses:
                 note = _read_quietly(address)
                 seen = compare(connection, note, address).size if note is not None else 0
                 self._is_due |= seen <= (last.number if last else 0)
+                self._reached[notes.shown(address)] = seen, time.monotonic()
         if self.addresses:
             store.after_commit = self.notify
         if set(addresses) - set(stored):
@@ -298,6 +302,8 @@ class Witnesses:
         return Standing(notes.shown(address), size)
 
     def _report(self, standing: Standing) -> None:
+        if not standing.problem:
+            self._reached[standing.address] = standing.entries, time.monotonic()
         before = self._problems.get(standing.address, "")
         self._problems[standing.address] = standing.problem
         if standing.problem and standing.problem != before:
@@ -313,6 +319,21 @@ class Witnesses:
     def problems(self) -> dict[str, str]:
         """The witnesses that the last checkpoint did not reach, with the reasons."""
         return {address: problem for address, problem in self._problems.items() if problem}
+
+    def states(self) -> list[Standing]:
+        """Return the state of every witness as this process knows it, without asking the witness."""
+        if not self.addresses:
+            return []
+        with self._store.reading() as connection:
+            last = queries.last(connection)
+        size, now, states = last.number + 1 if last else 0, time.monotonic(), []
+        for where in map(notes.shown, self.addresses):
+            seen, at = self._reached.get(where, (0, now))
+            problem = self._problems.get(where, "")
+            if not problem and seen < size and now - at > LATE:
+                problem = f"it has not seen the newest {size - seen:,} entries"
+            states.append(Standing(where, seen, problem))
+        return states
 
 
 def _problem(error: Exception) -> str:

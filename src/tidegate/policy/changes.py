@@ -26,6 +26,9 @@ def changes(old: Policy, new: Policy) -> list[str]:
         descriptions.append(f"rows: {old.dataset.rows} -> {new.dataset.rows}")
     if old.dataset.edition != new.dataset.edition:
         descriptions.append(f"edition: {old.dataset.edition or 'none'} -> {new.dataset.edition or 'none'}")
+    before_partners, partners = (", ".join(p.dataset.shares_persons_with) or "no account" for p in (old, new))
+    if before_partners != partners:
+        descriptions.append(f"shares persons with: {before_partners} -> {partners}")
     for name in dict.fromkeys((*old.attributes, *new.attributes)):
         before, after = old.attributes.get(name), new.attributes.get(name)
         if before != after:
@@ -83,6 +86,7 @@ def refuse_loosening(old: Policy, new: Policy) -> None:
 def _find_loosening(old: Policy, new: Policy) -> list[str]:
     return [
         *_unit(old, new),
+        *_partners(old, new),
         *_publications(old, new),
         *_identification(old, new),
         *_loss(old, new),
@@ -98,6 +102,15 @@ def _unit(old: Policy, new: Policy) -> list[str]:
     if before == after or same_person:
         return []
     return [f"the protected unit would change from {before.describe()} to {after.describe()}"]
+
+
+def _partners(old: Policy, new: Policy) -> list[str]:
+    """Charges of accounts with the same persons are added up from the declaration on."""
+    return [
+        f'its charges would no longer be added to those of "{name}"'
+        for name in old.dataset.shares_persons_with
+        if name not in new.dataset.shares_persons_with
+    ]
 
 
 def _publications(old: Policy, new: Policy) -> list[str]:

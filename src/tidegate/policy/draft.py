@@ -36,22 +36,28 @@ KINDS: dict[ColumnType, Kind] = {
     "uuid": "key",
     "other": "",
 }
-KEYLIKE = re.compile(r"(^|[_\W])(id|key|uuid|guid|ssn|email|name)$|^(id|key|uuid|name)([_\W]|$)|_?id$", re.IGNORECASE)
+KEYLIKE = re.compile(
+    r"(^|[_\W])(id|key|uuid|guid|ssn|email|name|nr)$|^(id|key|uuid|name)([_\W]|$)|_?id$|(nummer|kennung)$",
+    re.IGNORECASE,
+)
 NOT_KEYS = re.compile(
     r"(^|[_\W])(\w*paid|\w*aid|\w*valid|\w*void|covid|bid|grid|acid|fluid|solid|hybrid|\w*oid)$", re.IGNORECASE
 )
 FREE_TEXT = re.compile(
-    r"(note|comment|description|remark|message|text|address|street|phone|url|link|title)s?$", re.IGNORECASE
+    r"(note|comment|description|remark|message|text|address|street|phone|url|link|title"
+    r"|notiz(en)?|bemerkung(en)?|kommentare?|adresse|stra(ss|ß)e|telefon)s?$",
+    re.IGNORECASE,
 )
 MONEY = re.compile(
-    r"(price|amount|cost|fee|fare|tip|toll|total|paid|payment|charge|balance|revenue)s?($|_)", re.IGNORECASE
+    r"(price|amount|cost|fee|fare|tip|toll|total|paid|payment|charge|balance|revenue|betrag|preis)s?($|_)",
+    re.IGNORECASE,
 )
 YES_NO = re.compile(r"^(is|has|was|did|can)_|_(flag|yn)$", re.IGNORECASE)
 BUCKETS = 64  # of a text column that is counted by bucket
 MOST_GROUPS = 20  # groups of a first query
 # Round public numbers by name: from, to, step.
 RANGES: list[tuple[str, tuple[int, int, str]]] = [
-    (r"(^|[_\W])age($|[_\W])", (0, 120, "1")),
+    (r"(^|[_\W])(age|alter)($|[_\W])", (0, 120, "1")),
     (r"year(?!s)", (1900, 2050, "1")),
     (r"percent|pct|score|rate$", (0, 100, "0.1")),
     (r"income|salary|wage|earning|revenue", (0, 200_000, "100")),

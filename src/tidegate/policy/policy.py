@@ -88,7 +88,8 @@ class Dataset:
     `edition` names the state of the data ("2026-11"): a stored answer belongs to one edition, and all editions share the
     account. `rows` is the public number of rows, or of persons if the unit is a person. `source`, `ledger`, `reports` (of
     collections) and `witness` (of the ledger's checkpoints) are locations; they can contain a password, so they are not part of the fingerprint and are never written
-    to the ledger.
+    to the ledger. `shares_persons_with` names other accounts of the ledger that contain some of the same persons: a charge to
+    one of them counts in all.
     """
 
     name: str
@@ -99,8 +100,15 @@ class Dataset:
     edition: str = ""
     reports: str = ""
     witness: tuple[str, ...] = ()
+    shares_persons_with: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        names = self.shares_persons_with
+        if len(set(names)) < len(names) or self.name in names or not all(NAME.fullmatch(name) for name in names):
+            raise PolicyUnreadable(
+                "`shares_persons_with` must list names of other data sets, each once.",
+                'Write shares_persons_with = ["visits"].',
+            )
         if not NAME.fullmatch(self.name):
             raise PolicyUnreadable(
                 "The name of a data set must be a letter followed by letters, digits, or . _ - (at most 63 characters).",
@@ -389,6 +397,8 @@ class Policy(Rows):
         }
         if self.dataset.edition:
             dataset["edition"] = self.dataset.edition
+        if self.dataset.shares_persons_with:
+            dataset["shares_persons_with"] = list(self.dataset.shares_persons_with)
         dataset["unit"] = self.dataset.unit.to_value()
         if self.dataset.rows is not None:
             dataset["rows"] = self.dataset.rows

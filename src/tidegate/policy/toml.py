@@ -154,8 +154,9 @@ def _dataset(at: Section, *, unit: str) -> Any:
     name, source, ledger = at.take("name", text), at.take("source", text, ""), at.take("ledger", text, "")
     rows, edition, protected = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
     reports, witness = at.take("reports", text, ""), at.take("witness", list_of(text), ())
+    partners = at.take("shares_persons_with", list_of(text), ())
     at.done()
-    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports, witness)
+    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports, witness, partners)
 
 
 def _unit(at: Section) -> Any:

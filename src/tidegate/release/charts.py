@@ -19,6 +19,7 @@ from tidegate.risk.exposure import kullback_leibler
 
 PANEL = 130  # pixels
 ROW = 30
+FEW = 3  # points that a line alone would hardly show
 DASHES: tuple[Dash, ...] = ("solid", "dotted", "dashed")
 
 
@@ -29,25 +30,34 @@ def exposure(tracks: Sequence[Track], *, targets: Sequence[str], title: str = ""
 
 
 def overview(tracks: Sequence[Track], *, targets: Sequence[str]) -> Chart:
-    """Return every test of a desk in one chart, as shares of its critical value; the nearest one in the accent color."""
+    """Return every test of a desk in one chart, as shares of its critical value.
+
+    The one that is nearest to it now has the accent color; the others are muted.
+    """
     if not tracks:
         return Chart("No records released yet, so there is no exposure", empty="No records released yet.", height=80)
-    worst = max(tracks, key=lambda track: track.closest)
+    nearest = max(tracks, key=lambda track: track.latest)
     lines = tuple(
         Line(
             track_name(track, targets),
             numbers(track.records),
             numbers(_parts(track)),
-            "accent" if track is worst else "quiet",
-            DASHES[index % len(DASHES)],
+            "accent" if track is nearest else "quiet",
+            "solid" if track is nearest else DASHES[index % len(DASHES)],
+            dots=track.records.size <= FEW,
         )
-        for index, track in enumerate(tracks)
+        for index, track in enumerate(sorted(tracks, key=lambda track: track is nearest))
     )
     return Chart(
         _overview_title(tracks, targets),
         (*lines, Rule("critical value", (1.0,), dash="dashed")),
         Axis("released records (of the group)", "log"),
-        Axis("share of the critical value", low=0, high=max(1.1, worst.closest * 1.05), format="percent"),
+        Axis(
+            "share of the critical value",
+            low=0,
+            high=max(1.1, 1.05 * max(track.closest for track in tracks)),
+            format="percent",
+        ),
     )
 
 
@@ -161,8 +171,10 @@ def _overview_title(tracks: Sequence[Track], targets: Sequence[str]) -> str:
         return f"A promise is broken: exposure reached {worst.closest:.0%} of its critical value"
     if not any(np.isfinite(track.critical).any() for track in tracks):
         return "Too few records have been released to test"
-    by = f", by {track_name(worst, targets)}" if len(tracks) > 1 else ""
-    return f"Exposure stays below its critical value: {share_text(worst.closest)} of it at most{by}"
+    if len(tracks) == 1:
+        return f"Exposure stays below its critical value: {share_text(worst.closest)} of it at most"
+    nearest = max(tracks, key=lambda track: track.latest)
+    return f"Exposure stays below its critical value; nearest to it now is {track_name(nearest, targets)}, at {share_text(nearest.latest)}"
 
 
 def track_name(track: Track, targets: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from tidegate.release import run
 from tidegate.release.layout import Layout
 from tidegate.release.mechanisms import Reading
 from tidegate.release.plan import Plan
+from tidegate.release.queue import WaitingRequest, read_queue
 from tidegate.release.request import Progress, RecordRequest
 from tidegate.release.result import Deferred, Outcome, Outcomes, Records, Refused
 from tidegate.tables import Table
@@ -85,6 +86,10 @@ class Desk:
     def released(self, since: int = 0, *, limit: int | None = None) -> tuple[Records, int]:
         """Return the records released after a cursor, in order of release, and the next cursor."""
         return run.read_released(self._state, since, limit)
+
+    def queue(self, after: int = 0, *, limit: int = 100, newest: bool = False) -> tuple[list[WaitingRequest], int]:
+        """Return a page of waiting requests with the tests that hold them, and how many wait. For the data holder only."""
+        return read_queue(self._state, after, limit, newest=newest)
 
     def counts(self) -> Ints:
         """Count the released records under this desk's promise: (values, targets)."""

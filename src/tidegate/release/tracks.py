@@ -34,6 +34,11 @@ class Track:
         """The largest share of its critical value that the measure reached; 1 would be a broken promise."""
         return float((self.values / self.critical).max()) if self.records.size else 0.0
 
+    @property
+    def latest(self) -> float:
+        """The share of its critical value that the measure has now."""
+        return float(self.values[-1] / self.critical[-1]) if self.records.size else 0.0
+
 
 def tracks(plan: Plan, order: Sequence[int] | Ints, *, points: int = POINTS) -> list[Track]:
     """Return the tracks of all tests of a plan, from the cells in order of release (`Desk.history()`)."""

@@ -16,23 +16,25 @@ from starlette.exceptions import HTTPException
 
 from tidegate import __version__
 from tidegate.errors import LedgerError, TidegateError
+from tidegate.ledger.rate_limits import SharedLimit
 from tidegate.ledger.spending import Spending
 from tidegate.ledger.tokens import Tokens
 from tidegate.service.access.activity import Activity
 from tidegate.service.access.callers import Callers
 from tidegate.service.access.guard import Guard
 from tidegate.service.access.oidc import Oidc
-from tidegate.service.access.rate_limits import Buckets, NetworkBuckets
+from tidegate.service.access.rate_limits import Buckets, NetworkBuckets, SharedBuckets
 from tidegate.service.access.sessions import cookie_name
 from tidegate.service.background import BackgroundTask, Schedule
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.errors import http_error, source_location, tidegate_error, validation_error
-from tidegate.service.jobs import Runner
+from tidegate.service.job_events import JobFeed
 from tidegate.service.logs import log_event, to_stream
 from tidegate.service.metrics import Metrics
 from tidegate.service.middleware import RequestMiddleware
 from tidegate.service.pages import access as access_page
 from tidegate.service.pages import answers as answers_page
+from tidegate.service.pages import audits as audits_page
 from tidegate.service.pages import collections as collections_page
 from tidegate.service.pages import drafts as drafts_page
 from tidegate.service.pages import ledger as ledger_page
@@ -48,6 +50,7 @@ from tidegate.service.routes import (
     access,
     answer_files,
     answers,
+    audits,
     collection_drafts,
     collections,
     drafts,
@@ -60,12 +63,14 @@ from tidegate.service.routes import (
     policies,
     poll_drafts,
     polls,
+    release_audits,
     releases,
     risk,
     selections,
     syntheses,
 )
 from tidegate.service.routes import datasets as dataset_routes
+from tidegate.service.runner import Runner
 from tidegate.service.settings import Settings
 
 PARTS = (
@@ -77,6 +82,7 @@ PARTS = (
     library,
     notebook,
     releases,
+    release_audits,
     selections,
     collections,
     invitations,
@@ -84,6 +90,7 @@ PARTS = (
     polls,
     poll_drafts,
     syntheses,
+    audits,
     ledger,
     risk,
     drafts,
@@ -94,6 +101,7 @@ PAGES = (
     sign_in_page,
     overview,
     syntheses_page,
+    audits_page,
     risk_page,
     releases_page,
     collections_page,
@@ -107,6 +115,7 @@ PAGES = (
 )
 ENVIRONMENT = "TIDEGATE_SERVICE"
 ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
+LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
 ABOUT = """Give data out without giving people away.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
@@ -159,6 +168,7 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     app.state.guard, app.state.spending = _guard(settings, served), Spending(served.ledger)
     app.state.oidc = Oidc(settings, app.state.guard.callers) if settings.oidc_issuer else None
     app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
+    app.state.job_feed = JobFeed(served.ledger.store, settings)
     app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
     app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
@@ -211,13 +221,23 @@ def _write_last(activity: Activity) -> None:
 
 
 def _guard(settings: Settings, datasets: ServedDatasets) -> Guard:
-    tokens, wrong = Tokens(datasets.ledger.store), Buckets(settings.wrong_rate, settings.wrong_burst)
-    callers = Callers(tokens, wrong, idle=settings.idle_minutes)
+    tokens, store = Tokens(datasets.ledger.store), datasets.ledger.store
+
+    def buckets(kind: str, rate: float, burst: float, *, lease: int = 1) -> Buckets:
+        """Return the limits of all processes; of this process alone if they share a file, which has one writer at a time."""
+        if store.sqlite:
+            return Buckets(rate, burst)
+        return SharedBuckets(
+            SharedLimit(store, tokens.secret(), kind, rate=rate, burst=burst), rate, burst, lease=lease
+        )
+
+    leased = max(1, int(settings.caller_burst / LEASES))
+    wrong = buckets("wrong", settings.wrong_rate, settings.wrong_burst)
     return Guard(
-        callers,
-        by_caller=Buckets(settings.caller_rate, settings.caller_burst),
+        Callers(tokens, wrong, idle=settings.idle_minutes),
+        by_caller=buckets("token", settings.caller_rate, settings.caller_burst, lease=leased),
         by_address=Buckets(settings.address_rate, settings.address_burst),
-        secure=settings.secure,
+        settings=settings,
     )
 
 
@@ -229,10 +249,12 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         components.setdefault("schemas", {})["Problem"] = PROBLEM
         for name in ("HTTPValidationError", "ValidationError"):
             components["schemas"].pop(name, None)
-        secure = app.state.settings.secure
+        settings: Settings = app.state.settings
+        if settings.public_url:
+            schema["servers"] = [{"url": settings.public_url}]
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "tg_<id>_<secret>"},
-            "cookie": {"type": "apiKey", "in": "cookie", "name": cookie_name(secure=secure)},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": cookie_name(settings)},
         }
         app.openapi_schema = schema
     return app.openapi_schema

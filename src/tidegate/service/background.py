@@ -84,7 +84,7 @@ class Schedule:
         self._background.stop()
 
     def check(self, now: datetime) -> None:
-        """Count the waiting reports of every collection whose slot has started since the last check."""
+        """Count the waiting reports of every collection whose slot has started since the last check; then check the witnesses."""
         store = self._datasets.ledger.store
         with store.reading() as connection:
             waiting = arrivals.collections(connection)
@@ -96,6 +96,8 @@ class Schedule:
             self._close(dataset, collection, now)
         if self._has_traces:
             self._has_traces = not store.forget_deleted()
+        if self._datasets.ledger.witnesses is not None:  # also for a process that ended before it could send
+            self._datasets.ledger.witnesses.send()
 
     def _polls_over(self, now: datetime) -> list[tuple[str, str]]:
         """Return the polls whose time has come since the last check, if they were opened at all."""

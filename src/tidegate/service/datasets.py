@@ -147,6 +147,7 @@ class ServedDataset:
         self.file, self.mark = file, mark
         self._turn, self._cache_lock = threading.Lock(), threading.Lock()
         self._opened: dict[tuple[str, str], Any] = {}
+        self.simulations: dict[str, dict[str, Any]] = {}  # the last one of each release desk in this process
         self._tables: OrderedDict[str, Any] = OrderedDict()
         self._results: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self.planned = lru_cache(maxsize=CACHED_SQL)(lambda sql: plan_sql(sql, session.policy))

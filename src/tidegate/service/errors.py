@@ -205,9 +205,13 @@ async def http_error(request: Request, error: Exception) -> Response:
     return defect(error, state_of(request))
 
 
-def misdirected(state: State) -> Response:
+def misdirected(state: State, *, is_public: bool) -> Response:
     """Return the response to a request for another host."""
-    return respond(NotThere("This service does not use this host name.", "Use its public URL."), state, status=421)
+    what, do = "This service does not use this host name.", "Use its public URL."
+    if not is_public:
+        what = "This service was started without a public URL, so only this machine can use it, as http://127.0.0.1."
+        do = "Start it with tidegate serve POLICY --public-url https://HOST, behind a proxy with a certificate."
+    return respond(NotThere(what, do), state, status=421)
 
 
 def too_deep(state: State) -> Response:

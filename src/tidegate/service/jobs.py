@@ -1,31 +1,25 @@
-"""Synthesis jobs: started by a request, run by a thread of any process, with progress by stage.
-
-Everything that must outlive a process is in the ledger's database (the job) and in the diary (the learned model). If a process
-dies, another one takes over its job, continues from the diary, and charges nothing more.
-"""
+"""Jobs of a service as its callers see them: their state, their limits, their tables, and what was charged for them."""
 
 from __future__ import annotations
 
 import json
 import secrets
-import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.accounting import Amount
 from tidegate.accounting.amount import ZERO
-from tidegate.errors import NotThere, TidegateError
-from tidegate.ledger import Receipt
-from tidegate.ledger.entry import canonical
-from tidegate.ledger.jobs import DONE, FAILED, RUNNING, WAITING, Job, Jobs
+from tidegate.accounting.budget import SHORT
+from tidegate.errors import JobStopped, NotThere, NotWaiting, TidegateError, Unsupported
+from tidegate.ledger import Entry, Receipt, queries
+from tidegate.ledger.entry import canonical, sha256
+from tidegate.ledger.jobs import AUDIT, DONE, ENDED, RUNNING, SYNTHESIS, WAITING, Job, Jobs
 from tidegate.ledger.tokens import stamp
-from tidegate.service.background import BackgroundTask
-from tidegate.service.datasets import ServedDataset, ServedDatasets
-from tidegate.service.errors import content_of, source_location
-from tidegate.service.logs import log_event
-from tidegate.service.metrics import Metrics
+from tidegate.service.datasets import ServedDataset
+from tidegate.service.errors import content_of
 from tidegate.service.settings import Settings
 from tidegate.web.snippets.synthesize import describe_request, describe_stage
 
@@ -33,13 +27,15 @@ if TYPE_CHECKING:
     from tidegate.synthesize.result import SyntheticTables
 
 RESUMED = "resumed: "  # prefix of a stage: another process started this job
-PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two polls; the same while the ledger does not respond
+NUMBER = 8  # bytes of a value in memory
+CONTINUE = "Request the same tables again: it continues from there at no cost."
+NOUNS = {SYNTHESIS: "synthesis", AUDIT: "audit"}
 
 
-def new_job(dataset: str, options: Mapping[str, Any], *, user: str, request: str) -> Job:
+def new_job(dataset: str, options: Mapping[str, Any], *, user: str, request: str, kind: str = SYNTHESIS) -> Job:
     """Create a waiting job. Ids sort by creation time."""
     name = f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(4)}"
-    return Job(name, dataset, user, request or name, canonical(dict(options)), stamp(datetime.now(UTC)))
+    return Job(name, dataset, user, request or name, canonical(dict(options)), stamp(datetime.now(UTC)), kind=kind)
 
 
 def job_to_dict(job: Job) -> dict[str, Any]:
@@ -49,36 +45,115 @@ def job_to_dict(job: Job) -> dict[str, Any]:
     about = {"id": job.id, "dataset": job.dataset, "who": job.who, "made": job.made, "state": job.state}
     return {
         **about,
+        "kind": job.kind,
         "progress": {"stage": stage, "done": job.done, "of": job.of},
         "says": _says(job, stage),
         "resumed": job.stage.startswith(RESUMED),
+        "attempts": job.attempts,
         "seconds": _seconds(job),
         "problem": problem,
         "entry": job.entry or None,
-        "asked": describe_request(options),
+        "asked": describe_request(options) if job.kind == SYNTHESIS else describe_audit(options),
         "wanted": options,
     }
 
 
 def job_options(job: Job) -> dict[str, Any]:
-    """Return the arguments of a synthesis. A job of an earlier version had shares of stages, and "auto" chose the model."""
+    """Return the arguments of a job. A synthesis of an earlier version had shares of stages, and "auto" chose the model."""
     options: dict[str, Any] = json.loads(job.wanted)
     if options.pop("split", None) == {} and options.get("model") in ("auto", "forest"):
         options["model"] = "forest/1"
     return options
 
 
+def describe_audit(options: Mapping[str, Any]) -> str:
+    """Return ``audit of answer and ledger, about 60 s``."""
+    verbs = " and ".join(options["verbs"]) if options["verbs"] else "all promises"
+    return f"audit of {verbs}, about {options['seconds']:g} s"
+
+
 def _says(job: Job, stage: str) -> str:
     """Describe the current step."""
     if job.state == WAITING:
         return "waiting to resume" if job.stage else "waiting to start"
-    return describe_stage(stage or "beginning") if job.state == RUNNING else job.state
+    if job.state != RUNNING:
+        return job.state
+    return describe_stage(stage or "beginning") if job.kind == SYNTHESIS else stage or "beginning"
 
 
 def _seconds(job: Job) -> float:
     """Return the seconds since the job was created; for a finished job, until it ended."""
-    until = job.beat if job.state in (DONE, FAILED) else time.time()
+    until = job.beat if job.state in ENDED else time.time()
     return round(max(0.0, until - datetime.fromisoformat(job.made).timestamp()), 1)
+
+
+# Limits
+
+
+def refuse_large(served: ServedDataset, options: Mapping[str, Any], settings: Settings) -> None:
+    """Refuse a synthesis above the limits of the service, from public numbers only. Nothing is charged."""
+    policy = served.policy
+    tables, rows = options["tables"], options["rows"] or policy.dataset.rows or 0
+    columns = len(options["columns"]) or len(policy.attributes)
+    limits = (("tables", tables, settings.job_tables), ("rows per table", rows, settings.job_rows))
+    for noun, count, most in limits:
+        if count > most:
+            raise Unsupported(
+                f"The synthesis has {count:,} {noun}, but a job of this service can have {most:,} at most.",
+                f"Request at most {most:,} {noun}, or ask the operator of the service.",
+                asked=count,
+                most=most,
+            )
+    size = tables * rows * columns * NUMBER
+    if size > settings.job_memory:
+        raise Unsupported(
+            f"{tables:,} tables with {rows:,} rows and {columns:,} columns need about {size / 1e9:.3g} GB of memory, but a job "
+            f"of this service can use {settings.job_memory / 1e9:.3g} GB.",
+            "Request fewer tables, rows or columns, or ask the operator of the service.",
+            asked=size,
+            most=settings.job_memory,
+        )
+
+
+def cancel_job(served: ServedDataset, job: Job, *, user: str) -> Job:
+    """Cancel a waiting or running job and return its new state. A charge stays, and so does what was learned."""
+    jobs = Jobs(served.session.ledger.store)
+    stops = " Its process stops at the next stage." if job.state == RUNNING else ""
+    why = f"The {NOUNS[job.kind]} was cancelled by {user}.{stops}"
+    if not jobs.cancel(job, stopped(served, job, why, by=user)):
+        now = jobs.find(served.name, job.id, kind=job.kind)
+        state = now.state if now else job.state
+        raise NotWaiting(f"The {NOUNS[job.kind]} cannot be cancelled because it is {state}.")
+    return jobs.find(served.name, job.id, kind=job.kind) or job
+
+
+def stopped(served: ServedDataset, job: Job, why: str, **facts: Any) -> str:
+    """Return the problem of a job that was stopped, as JSON: why, what was charged, and how to continue."""
+    entry = charge_of(served, job)
+    if entry is None:
+        return canonical(
+            {"error": content_of(JobStopped(f"{why} Nothing was charged.", "Start it again at any time.", **facts))}
+        )
+    unit = entry.content().get("unit", "epsilon")
+    name, amount = SHORT[unit], Amount.parse(entry.amount).say()
+    charged = f"{name[0].upper()}{name[1:]} {amount} was charged before (entry {entry.hash[:8]})"
+    what = f"{why} {charged} and is not given back; what was learned is stored."
+    return canonical({"error": content_of(JobStopped(what, CONTINUE, **facts))})
+
+
+def charge_of(served: ServedDataset, job: Job) -> Entry | None:
+    """Return the charge of a synthesis, also if it is not finished; None if there is none under the present policy."""
+    question = None
+    if job.kind == SYNTHESIS:
+        with suppress(TidegateError):  # the policy has changed since
+            question = _question(served, job)
+    if question is None:
+        return None
+    with served.session.ledger.store.reading() as connection:
+        return queries.asked(connection, served.name, sha256(canonical(question)))
+
+
+# Tables
 
 
 def tables_of(served: ServedDataset, job: Job) -> SyntheticTables:
@@ -99,83 +174,16 @@ def charged_for(served: ServedDataset, job: Job) -> Amount:
 
 def _receipt(served: ServedDataset, job: Job) -> Receipt:
     """Return the receipt of a finished job; refuse a job without tables."""
-    from tidegate.synthesize.plan import plan_for
-    from tidegate.synthesize.request import resolve_request
-
     if job.state != DONE:
         raise NotThere(f"This synthesis is {job.state}, so it has no tables yet.", "Try again when it is done.")
-    question = plan_for(resolve_request(served.policy, **job_options(job)), served.policy).question()
-    receipt = served.session.ledger.asked_before(served.policy, question=question)
+    receipt = served.session.ledger.asked_before(served.policy, question=_question(served, job))
     if receipt is None:
         raise NotThere("This table was generated under an earlier policy or edition.", "Start a new synthesis.")
     return receipt
 
 
-class Runner:
-    """Runs the jobs of one process, one after the other."""
+def _question(served: ServedDataset, job: Job) -> Any:
+    from tidegate.synthesize.plan import plan_for
+    from tidegate.synthesize.request import resolve_request
 
-    def __init__(self, datasets: ServedDatasets, settings: Settings, metrics: Metrics) -> None:
-        self._datasets, self._settings, self._metrics = datasets, settings, metrics
-        self._jobs, self._name = Jobs(datasets.ledger.store), secrets.token_hex(8)
-        self._background = BackgroundTask(
-            "jobs", self._do_next, pause=PAUSE, failure="job-lost", failure_pause=LONG_PAUSE
-        )
-
-    def start(self) -> None:
-        self._background.start()
-
-    def stop(self) -> None:
-        """Accept no more jobs. A running job returns to the queue; another process continues it from its diary."""
-        self._background.stop()
-
-    def _do_next(self) -> None:
-        """Run a waiting job, if there is one."""
-        job = self._jobs.take(self._name, datasets=list(self._datasets), patience=self._settings.job_patience)
-        if job is not None:
-            self._do(job)
-
-    def _do(self, job: Job) -> None:
-        """Run a job in its own thread and send heartbeats from here: a long stage must not look like a dead process."""
-        work = Work(self._datasets[job.dataset], job)
-        log_event("job-started", job=job.id)
-        self._metrics.at_work(1)
-        work.start()
-        while work.is_alive() and not self._background.is_stopping:
-            work.join(self._settings.job_beat)
-            if work.is_alive():
-                self._jobs.tell(job, **work.progress)
-        if work.is_alive():
-            self._jobs.tell(job, state=WAITING)
-        else:
-            self._jobs.tell(job, **work.progress, **work.outcome)
-        self._metrics.at_work(0)
-        log_event("job-ended", job=job.id, state=work.outcome.get("state", "interrupted"))
-
-
-class Work(threading.Thread):
-    """A running synthesis: `progress` by stage, and the `outcome` once it has ended."""
-
-    def __init__(self, served: ServedDataset, job: Job) -> None:
-        super().__init__(name="synthesis", daemon=True)
-        self._served, self._job = served, job
-        self._before = RESUMED if job.stage else ""
-        self.progress: dict[str, Any] = {}
-        self._progress("beginning", 0, 1)
-        self.outcome: dict[str, Any] = {}
-
-    def run(self) -> None:
-        try:
-            tables = self._served.session.synthesize(
-                **job_options(self._job), user=self._job.who, progress=self._progress
-            )
-            self._progress("done", 1, 1)
-            self.outcome = {"state": DONE, "entry": tables.entry}
-        except TidegateError as error:
-            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(error)})}
-        except Exception as error:  # report the location only: the message could hold a private value
-            log_event("defect", job=self._job.id, place=source_location(error))
-            failed = TidegateError("Tidegate failed.", f"Please report it: {source_location(error)}.")
-            self.outcome = {"state": FAILED, "problem": canonical({"error": content_of(failed)})}
-
-    def _progress(self, stage: str, done: int, of: int) -> None:
-        self.progress = {"stage": f"{self._before}{stage}", "done": done, "of": of}
+    return plan_for(resolve_request(served.policy, **job_options(job)), served.policy).question()

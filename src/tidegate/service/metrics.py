@@ -21,7 +21,8 @@ class Metrics:
         self._reports = Counter("reports", "Randomized reports by outcome", ["outcome"], **about)
         for outcome in ("taken", "refused"):  # created now: the time at which a new line appears would be visible
             self._reports.labels(outcome)
-        self._at_work = Gauge("jobs_at_work", "Syntheses running in this process", **about)
+        self._at_work = Gauge("jobs_at_work", "Jobs running in this process", **about)
+        self._witnesses = Gauge("witness_problems", "Witnesses that are late, refuse or cannot be reached", **about)
 
     def request(self, method: str, route: str, status: int, seconds: float, refused: str) -> None:
         self._requests.labels(method, route, str(status)).inc()
@@ -36,6 +37,9 @@ class Metrics:
 
     def at_work(self, count: int) -> None:
         self._at_work.set(count)
+
+    def witness_problems(self, count: int) -> None:
+        self._witnesses.set(count)
 
     def text(self) -> bytes:
         return bytes(generate_latest(self._registry))

@@ -9,13 +9,15 @@ import asyncio
 import re
 import secrets
 import time
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tidegate.errors import TooLarge
+from tidegate.errors import TooLarge, Unsupported
 from tidegate.service.access.permissions import API
 from tidegate.service.errors import defect, misdirected, respond, source_location, too_deep
 from tidegate.service.logs import log_event
@@ -36,7 +38,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
-ADDED = [(name.encode(), value.encode()) for name, value in {**HEADERS, "cache-control": "no-store"}.items()]
+LINKED, ADDRESS = {b"location", b"link"}, re.compile(rb"^(<?)/(?!/)")
 STRICT = (b"strict-transport-security", b"max-age=31536000")
 BATCHES = re.compile(rf"{API}/data/[^/]+/collections/[^/]+/reports")
 UNRECORDED = re.compile(rf"{API}/data/[^/]+/collections/[^/]+/(reports|tokens)")
@@ -58,7 +60,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        outgoing = OutgoingResponse(scope, send, secure=self._settings.secure)
+        scope = below(scope, self._settings.base)
+        outgoing = OutgoingResponse(scope, send, self._settings)
         try:
             refused, inside = await self._read(scope, receive)
             if refused is not None:
@@ -96,6 +99,9 @@ class RequestMiddleware:
         except TimeoutError:
             late = TooLarge("The request took too long to arrive.", "Send it in smaller parts.")
             return respond(late, scope["state"]), receive
+        except ClientDisconnect:  # a part of a form could be a valid form: it is not what the client sent
+            broken = Unsupported("The request ended before its body was complete.", "Send it again.")
+            return respond(broken, scope["state"]), receive
         if body is None:
             return _too_large(most, scope), receive
         if not bulk and await _is_deeper_async(body, self._settings.deepest_json):
@@ -115,12 +121,11 @@ class RequestMiddleware:
 
     def _other_host(self, scope: Scope) -> Response | None:
         """Refuse a request for a host other than the public one; loopback names are accepted."""
-        if not self._settings.public_url:
-            return None
         host = host_name(next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1"))
-        if host == host_name(urlsplit(self._settings.public_url).netloc) or is_loopback(host):
+        public = host_name(urlsplit(self._settings.public_url).netloc)
+        if (public and host == public) or is_loopback(host):
             return None
-        return misdirected(scope["state"])
+        return misdirected(scope["state"], is_public=bool(public))
 
     def _log(self, scope: Scope, outgoing: OutgoingResponse) -> None:
         if self._is_received_report(scope, outgoing.status):
@@ -152,8 +157,8 @@ class RequestMiddleware:
 class OutgoingResponse:
     """A response on its way out: adds the headers and remembers the status."""
 
-    def __init__(self, scope: Scope, send: Send, *, secure: bool) -> None:
-        self._send, self._secure = send, secure
+    def __init__(self, scope: Scope, send: Send, settings: Settings) -> None:
+        self._send, self._settings = send, settings
         self.began, self.name, self.status = time.perf_counter(), secrets.token_hex(8), 0
         self._state = scope.setdefault("state", {})
         self._state["request"] = self.name
@@ -161,16 +166,42 @@ class OutgoingResponse:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = list(message.get("headers", ()))
+            base = self._settings.base.encode()
+            headers = [_public(header, base) for header in message.get("headers", ())]
             present = {name.lower() for name, _ in headers}
-            headers += [added for added in ADDED if added[0] not in present]
+            headers += [added for added in _added(self._settings) if added[0] not in present]
             headers.append((b"x-request-id", self.name.encode()))
             if self._state.get("unversioned"):
                 headers += DEPRECATED
-            if self._secure:
+            if self._settings.secure:
                 headers.append(STRICT)
             message = {**message, "headers": headers}
         await self._send(message)
+
+
+def below(scope: Scope, base: str) -> Scope:
+    """Return a request without the path of the public URL. A proxy can remove it, or not."""
+    path: str = scope["path"]
+    if not base or not (path == base or path.startswith(f"{base}/")):
+        return scope
+    raw: bytes = scope.get("raw_path") or b""
+    return {**scope, "path": path[len(base) :] or "/", "raw_path": raw.removeprefix(base.encode()) or b"/"}
+
+
+def _public(header: tuple[bytes, bytes], base: bytes) -> tuple[bytes, bytes]:
+    """Return a response header whose address, if it has one, is below the path of the public URL."""
+    name, value = header
+    if name.lower() in LINKED and base:
+        value = ADDRESS.sub(rb"\g<1>" + base + b"/", value)
+    return name, value
+
+
+@cache
+def _added(settings: Settings) -> list[tuple[bytes, bytes]]:
+    """Return the headers of every response. Below a path, pages load files of that path only: the host has other pages."""
+    own = f"{settings.public_url}/" if settings.base else "'self'"
+    headers = {**HEADERS, "content-security-policy": CONTENT.replace("'self'", own), "cache-control": "no-store"}
+    return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
 async def _is_deeper_async(body: bytes, most: int) -> bool:
@@ -197,12 +228,12 @@ def _length(scope: Scope) -> int:
 
 
 async def _read_body(receive: Receive, most: int) -> bytes | None:
-    """Read a body; return None as soon as it is too large."""
+    """Read a body; return None as soon as it is too large. Raise ClientDisconnect if it does not arrive whole."""
     parts, size, more = [], 0, True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            break
+            raise ClientDisconnect
         parts.append(message.get("body", b""))
         size, more = size + len(parts[-1]), message.get("more_body", False)
         if size > most:

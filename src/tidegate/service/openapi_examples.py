@@ -17,9 +17,11 @@ _JOB = {
     "who": "olga",
     "made": _AT,
     "state": "running",
+    "kind": "synthesis",
     "progress": {"stage": "pairs", "done": 3, "of": 12},
     "says": "selecting pairs of columns and counting them with noise",
     "resumed": False,
+    "attempts": 1,
     "seconds": 4.2,
     "problem": None,
     "entry": None,
@@ -234,7 +236,11 @@ _COLLECTED = {
 
 _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/health"): {"status": "ok"},
-    ("GET", "/ready"): {"status": "ready", "datasets": 1},
+    ("GET", "/ready"): {
+        "status": "ready",
+        "datasets": 1,
+        "witnesses": [{"address": "/mnt/witness/people.checkpoint", "entries": 7, "problem": ""}],
+    },
     ("GET", "/me"): {"role": "analyst", "name": "ana", "dataset": "people", "share": "0.5"},
     ("GET", "/tokens"): {"tokens": [_TOKEN], "next": None},
     ("POST", "/tokens"): {
@@ -354,6 +360,28 @@ _EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("GET", "/data/{name}/selections"): {"selections": [_SELECTION]},
     ("POST", "/data/{name}/selections"): _SELECTION,
+    ("GET", f"{_DESK}/queue"): {
+        "requests": [
+            {
+                "number": 15,
+                "key": "1234",
+                "since": _AT,
+                "group": "L2",
+                "obstacles": [
+                    {
+                        "promise": "headquarters",
+                        "test": "kullback-leibler",
+                        "group": "L2",
+                        "value": 0.5,
+                        "critical": 0.4,
+                        "excess": 0.25,
+                    }
+                ],
+            }
+        ],
+        "waiting": 1,
+        "next": None,
+    },
     ("POST", f"{_DESK}/requests"): {"outcomes": [{"outcome": "deferred", "number": 15, "ahead": 13}]},
     ("POST", f"{_DESK}/status"): {
         "outcome": "released",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import signal
 import socket
 import sys
@@ -12,9 +13,11 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from tidegate.service.header_limits import HeaderLimits
+from tidegate.service.connection_limits import ConnectionLimits
 
 GRACE = 10  # seconds for open requests at shutdown
+KEEP_ALIVE = 5  # seconds between two requests of a connection
+OPEN_FILES = 4_096  # connections that arrive together are open for a moment, before the surplus is closed
 PATIENCE = 120  # seconds until a worker must answer its supervisor: imports are slow on a busy machine
 FAILED = 3  # the exit code of a service that could not start
 
@@ -38,10 +41,12 @@ def run(
         listening: A socket to serve from, instead of a host and port.
         ready: Called once the service accepts requests (single process only).
     """
-    about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "timeout_graceful_shutdown": GRACE}
+    about: dict[str, Any] = {"host": host, "port": port, "workers": workers}
+    about |= {"timeout_graceful_shutdown": GRACE, "timeout_keep_alive": KEEP_ALIVE}
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
     behind: dict[str, Any] = {"proxy_headers": bool(proxy), "forwarded_allow_ips": proxy or None}
-    whole = {"factory": True, "http": HeaderLimits, **about, **quiet, **behind}
+    whole = {"factory": True, "http": ConnectionLimits, "ws": "none", **about, **quiet, **behind}
+    _allow_open_files()
     with _gently():
         if workers > 1:
             _Supervisor.serve(uvicorn.Config(app, timeout_worker_healthcheck=PATIENCE, **whole))
@@ -95,6 +100,14 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         if self.started and self._ready:
             self._ready()
+
+
+def _allow_open_files() -> None:
+    """Raise the limit of open files for this process and its workers, as far as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    raised = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < raised:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
 
 
 @contextlib.contextmanager

@@ -32,11 +32,12 @@ class ServiceClient:
         params = {name: value for name, value in params.items() if value not in (None, "", [])}
         return self.call("GET", path, again=True, params=params).json()
 
-    def post(self, path: str, content: Mapping[str, Any], *, key: str = "", again: bool = False) -> Any:
+    def post(self, path: str, content: Mapping[str, Any], *, key: str = "", again: bool = False, **params: Any) -> Any:
         """Send JSON values. With a key, or with `again`, the request is safe to repeat: the service performs it once."""
         headers = {"Idempotency-Key": key} if key else {}
         sent = {name: value for name, value in content.items() if value is not None}
-        return self.call("POST", path, again=again or bool(key), json=sent, headers=headers).json()
+        options: dict[str, Any] = {"json": sent, "headers": headers, **({"params": params} if params else {})}
+        return self.call("POST", path, again=again or bool(key), **options).json()
 
     def call(self, method: str, path: str, *, again: bool = False, **sent: Any) -> httpx.Response:
         """Return the response, or raise the exception of an error response. With `again`, broken connections are retried."""

@@ -39,7 +39,7 @@ class SynthesisJob:
 
     @property
     def state(self) -> str:
-        """One of waiting, running, done, failed."""
+        """One of waiting, running, done, failed, cancelled."""
         return str(self.data["state"])
 
     @property
@@ -58,6 +58,10 @@ class SynthesisJob:
         if not charged.grains:
             return tables
         return replace(tables, charge=replace(tables.charge, cost=charged, stored="", source="unknown"))
+
+    def cancel(self) -> SynthesisJob:
+        """Cancel the job and return its new state. Its charge stays; the same request later continues at no cost."""
+        return replace(self, data=self._client.post(f"{self._path}/cancellation", {}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the job as the service sent it."""

@@ -28,7 +28,15 @@ from tidegate.policy.tables import with_references
 from tidegate.session.address import ledger_address
 from tidegate.session.protocol import Question, choose_poll
 from tidegate.tables import open_table
-from tidegate.tables.source import SourceState, is_current, snapshot_folder, source_address, source_state
+from tidegate.tables.source import (
+    SourceNames,
+    SourceState,
+    is_current,
+    snapshot_folder,
+    source_address,
+    source_names,
+    source_state,
+)
 
 if TYPE_CHECKING:
     from tidegate.collect.survey import Survey
@@ -82,8 +90,8 @@ class Session:
         vars(self)["ledger"] = self._watched(ledger)
 
     def _watched(self, ledger: Ledger) -> Ledger:
-        location = source_address(self.policy, self._given, folder=self._folder) if self._is_from_file else ""
-        guard = SourceGuard(location, registry_path(self._folder), self._new_account) if location else None
+        is_named = self._is_from_file and source_address(self.policy, self._given, folder=self._folder)
+        guard = SourceGuard(self._source_names, registry_path(self._folder), self._new_account) if is_named else None
         ledger.watch_source(self.policy.dataset.name, self._source_state, guard=guard)
         return ledger
 
@@ -92,6 +100,9 @@ class Session:
         tables = self._given.values() if isinstance(self._given, Mapping) else [self._given]
         in_memory = any(table is not None and not isinstance(table, str | Path) for table in tables)
         return self._frame_state if in_memory else self._read_state()
+
+    def _source_names(self) -> SourceNames:
+        return source_names(self.policy, self._given, lambda: self.table, folder=self._folder)
 
     @cached_property
     def _frame_state(self) -> SourceState | None:

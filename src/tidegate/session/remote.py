@@ -18,6 +18,7 @@ from urllib.parse import quote
 from tidegate.accounting.amount import ZERO
 from tidegate.answer import Answer, Answers, Preview, Query
 from tidegate.answer.derive import Derived
+from tidegate.answer.pages import join_pages
 from tidegate.answer.query_json import query_to_dict
 from tidegate.answer.spending import Calibration, Planning
 from tidegate.answer.sql import SqlPlan
@@ -187,8 +188,11 @@ class RemoteSession:
         )
         if anyway:
             content["anyway"] = True
-        data = self._client.post(self._at("answers"), content, key=key, again=True)
-        policy = self._policy_of(data)
+        pages = [self._client.post(self._at("answers"), content, key=key, again=True)]
+        while cursor := pages[-1].get("next"):
+            pages.append(self._client.post(self._at("answers"), content, again=True, cursor=cursor))
+        policy = self._policy_of(pages[0])
+        data = read_response(lambda: join_pages(pages, policy)) if len(pages) > 1 else pages[0]
         is_single = isinstance(question, Query) or (isinstance(question, str | SqlPlan) and "answers" not in data)
         return read_response(lambda: (Answer if is_single else Answers).from_dict(data, policy))
 

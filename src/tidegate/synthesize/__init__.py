@@ -2,7 +2,7 @@
 
 request.py     what is requested                        run.py           check, charge, learn, record
 plan.py        columns, model and shares of the loss    learn.py         learn one table, or restore it as stored
-result.py      synthetic tables and previews            checkpoint.py    the diary on disk while a synthesis runs
+result.py      synthetic tables and previews            checkpoint.py    the diary while a synthesis runs
 description.py what is public about them, as text       source.py        where the rows of a table come from
 condition.py   the conditions of a draw                 files.py         tables and models as files
 columns.py     policy to cells, codes to values         private_rows.py  the rows as counts of the engine

@@ -25,7 +25,7 @@ from tidegate.ledger import Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Integer, Policy, RowSource
 from tidegate.policy.tables import person_table, private_tables
-from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries, prepare_folder
+from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
 from tidegate.synthesize.columns import Columns, columns_of
 from tidegate.synthesize.diary import Loss
 from tidegate.synthesize.files import FORMATS, refuse_new_folder, write_complete
@@ -275,7 +275,6 @@ def synthesize_linked(
         for plan, table in zip(plans, tables, strict=True):
             plan.stages(policy.dataset.rows or 10_000)
             EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
-        prepare_folder(folder)
         says = f"for {len(parts)} linked synthetic tables by {model.name}"
 
         def charge_all() -> Receipt:
@@ -288,11 +287,11 @@ def synthesize_linked(
             )
             for plan, table, part in zip(plans, tables, parts, strict=True)
         ]
-        with open_diaries(folder, receipt.entry.hash) as checkpoint:
+        with open_diaries(ledger, receipt.entry, folder=folder) as checkpoint:
             stored = charge_all().stored  # another process may have finished first
             if stored is None:
                 stored = learn_and_record(receipt, model.name, None, lambda: _learn(learning, checkpoint))
-            delete_diaries(folder, receipt.entry.hash)
+            delete_diaries(ledger, receipt.entry, folder=folder)
     else:
         stored = receipt.stored
     charge = Charge.of(receipt, policy)

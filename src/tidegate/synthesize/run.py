@@ -16,7 +16,7 @@ from tidegate.errors import BudgetExceeded, LedgerNewer, LedgerUnavailable, Stal
 from tidegate.ledger import Account, Charge, Ledger, Receipt
 from tidegate.noise import Bits
 from tidegate.policy import Policy
-from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries, prepare_folder
+from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
 from tidegate.synthesize.description import Description
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.files import describe_request
@@ -47,8 +47,8 @@ def synthesize(
 ) -> SyntheticTables:
     """Return synthetic tables, charged in full before a row is read and recorded before they are returned.
 
-    `folder` contains the diary while the synthesis runs. An interrupted run continues when the same request comes again, at
-    no new cost.
+    The ledger contains the diary while the synthesis runs. An interrupted run continues when the same request comes again, at
+    no new cost. `folder` is where an earlier version wrote the diary.
     """
     plan = plan_for(request, policy)
     ledger.open_account(policy)
@@ -64,21 +64,20 @@ def synthesize(
         rows = public_rows(plan, table)
         plan.stages(rows or expected_rows(policy)[0])  # refuses a loss that the model cannot use before the charge
         EngineRows(table.without_rows()).rehearse(plan.columns.learnt)
-        prepare_folder(folder)
         receipt = _charge(plan, ledger, key=key, user=user, share=budget_share)
         learning = Learning(
             plan, EngineRows(table, plan.columns.learnt), lambda: table.size, rows, bits, progress or silent
         )
-        with open_diaries(folder, receipt.entry.hash) as checkpoint:
+        with open_diaries(ledger, receipt.entry, folder=folder) as checkpoint:
             stored = _charge(plan, ledger, key=key, user=user).stored  # another process may have finished first
             if stored is None:
                 _begin(learning, checkpoint)
                 model = plan.model.name
                 stored = learn_and_record(receipt, model, rows, lambda: _learn(learning, checkpoint))
-            delete_diaries(folder, receipt.entry.hash)
+            delete_diaries(ledger, receipt.entry, folder=folder)
     else:
         stored = receipt.stored
-        delete_diaries(folder, receipt.entry.hash)
+        delete_diaries(ledger, receipt.entry, folder=folder)
     return _tables(plan, stored, Charge.of(receipt, policy), open_table)
 
 

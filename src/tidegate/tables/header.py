@@ -70,23 +70,31 @@ def check_names(columns: Collection[str], attributes: Mapping[str, Attribute]) -
 
 
 def read_header(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter and the names in the first line; refuse a name that is missing or repeated."""
+    delimiter, names = split_header(path)
+    if not names or "" in names or len(set(names)) != len(names):  # a name can be a private value: no header line
+        raise SourceUnreadable(
+            f'The first line of "{path.name}" must name every column exactly once: a name is missing or repeated.',
+            "Give every column its own name, or add a header line, for example: age,sex,town",
+        )
+    return delimiter, names
+
+
+def split_header(path: Path) -> tuple[str, list[str]]:
     """Return the delimiter and the names in the first line. The delimiter is the most frequent candidate there."""
-    problem = ""
+    problem, names = "", list[str]()
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:  # later lines can be anything
             first = file.readline()
         problem = "its first line is not UTF-8 text" if "\ufffd" in first else ""
+        delimiter = max(DELIMITERS, key=first.count)
+        names = next(csv.reader([first], delimiter=delimiter), []) if first.strip() else []
     except OSError as error:
         problem = error.strerror or type(error).__name__
+    except csv.Error:  # a field above the limit of the module csv
+        problem = "a name in its first line is too long"
     if problem:
         raise SourceUnreadable(
             f'Cannot read "{path.name}": {problem}.', "Check its permissions, and save it as UTF-8 text."
-        )
-    delimiter = max(DELIMITERS, key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter), [])
-    if not first.strip() or any(not name for name in names) or len(set(names)) != len(names):
-        raise SourceUnreadable(
-            f'The first line of "{path.name}" must name every column exactly once.',
-            "Add a header line, for example: age,sex,town",
         )
     return delimiter, names

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tidegate.errors import did_you_mean
 from tidegate.exact import plain
 from tidegate.frames import Frames, Row, arrow_table
-from tidegate.policy import Attribute, Category, EachPerson, Numeric, Policy
+from tidegate.policy import Attribute, Category, Decimal, EachPerson, Numeric, Policy
 from tidegate.tables.csv_reader import Malformed
 from tidegate.tables.engines import duckdb
 from tidegate.tables.guard import ask_engine
@@ -169,7 +169,8 @@ def _with_unreadable(column: Column, values: int) -> Column:
 def _column(table: Table, name: str, attribute: Attribute, rows: int) -> Column:
     column = table.source[name]
     kind = str(column.type())
-    if isinstance(attribute, Numeric) and not is_coded(attribute) and column.type().is_numeric():
+    is_number = isinstance(attribute, Decimal) or not is_coded(attribute)  # the codes of a decimal are clamped already
+    if isinstance(attribute, Numeric) and is_number and column.type().is_numeric():
         return _number(table, name, attribute, rows, kind)
     counts = _fetch_row(table, table.source.aggregate(there=column.count(), distinct=column.nunique()))
     counts_by_name: dict[str, Any] = {"missing": rows - int(counts["there"]), "distinct": int(counts["distinct"])}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tidegate.tables.boundary import KEY_TEXT
 from tidegate.tables.engines import duckdb
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.persons import bound_rows
-from tidegate.tables.source import SourceState, open_table, source_address, source_state
+from tidegate.tables.source import SourceNames, SourceState, open_table, source_address, source_names, source_state
 from tidegate.tables.table import CODED, Table
 
 
@@ -183,6 +184,20 @@ def linked_address(policy: Policy, sources: Mapping[str, Any] | None, *, folder:
         for name in private_tables(policy)
     ]
     return "\n".join(parts) if all(parts) else ""
+
+
+def linked_names(policy: Policy, sources: Mapping[str, Any] | None, *, folder: Path | None = None) -> SourceNames:
+    """Return the names of all private tables, their common address first; none if one is in memory."""
+    address = linked_address(policy, sources, folder=folder)
+    if not address:
+        return SourceNames()
+    own, shorter = [address], list[str]()
+    for name in private_tables(policy):
+        part, source = _part(policy, name), _source(policy, name, sources)
+        names = source_names(part, source, partial(open_table, part, source, folder=folder), folder=folder)
+        own += names.own
+        shorter += names.shorter
+    return SourceNames(tuple(dict.fromkeys(own)), tuple(dict.fromkeys(shorter)))
 
 
 def _part(policy: Policy, name: str) -> Policy:

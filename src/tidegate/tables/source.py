@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from tidegate.errors import SourceMissing, Unsupported
@@ -106,6 +106,7 @@ def snapshot_folder(ledger: str) -> Path | None:
 
 
 CHUNK = 1 << 20
+SHORTEST, LONGEST = 512, 1 << 16  # bytes of the beginning of a file
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,55 @@ def source_address(policy: Policy, source: Any = None, *, folder: Path | None = 
     host = f"{url.hostname or ''}:{url.port}" if url.port else url.hostname or ""
     scheme = "postgresql" if url.scheme == "postgres" else url.scheme
     return urlunsplit((scheme, host, url.path, urlencode(sorted(options)), url.fragment))
+
+
+class SourceNames(NamedTuple):
+    """The names of a source: `own` are recorded; `shorter` are names under which a smaller state of it can be recorded."""
+
+    own: tuple[str, ...] = ()
+    shorter: tuple[str, ...] = ()
+
+
+def source_names(
+    policy: Policy, source: Any, open_table: Callable[[], Table], *, folder: Path | None = None
+) -> SourceNames:
+    """Return every name by which a source is recognized: its address first; none for a table in memory.
+
+    A file is named by its path without links, by device and inode with the beginning of its content (so that a hard link is
+    recognized after rows were appended), and by the beginning alone if it has 512 bytes or more (so that a copy is too). A
+    table in Postgres is named by what the server says of itself, regardless of host, role and search path. The tables
+    under a view and copies in another format cannot be recognized.
+    """
+    if policy.tables:
+        from tidegate.tables.links import linked_names
+
+        return linked_names(policy, source, folder=folder)
+    address = source_address(policy, source, folder=folder)
+    if address.startswith("postgresql:"):
+        from tidegate.tables.engines import postgres
+
+        table = open_table()
+        with table.turn:
+            name = postgres.read_identity(table.source)
+        return SourceNames((address, name) if name else (address,))
+    if not address or "://" in address:
+        return SourceNames((address,) if address else ())
+    by_inode, by_content = _names_of_file(Path(address))
+    return SourceNames((address, *by_inode[-1:], *by_content[-1:]), (*by_inode[:-1], *by_content[:-1]))
+
+
+def _names_of_file(path: Path) -> tuple[list[str], list[str]]:
+    """Return names from the inode and from beginnings of a file, whose lengths are powers of two, the longest last."""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as opened:
+                start, status = opened.read(LONGEST), path.stat()
+            sizes = [1 << power for power in range(6, LONGEST.bit_length()) if 1 << power <= len(start)]
+            digests = [(size, hashlib.sha256(start[:size]).hexdigest()) for size in sizes]
+            inode = f"inode {status.st_dev} {status.st_ino}"
+            by_inode = [f"{inode} {size} {digest}" for size, digest in digests]
+            return by_inode, [f"beginning {size} {digest}" for size, digest in digests if size >= SHORTEST]
+    return [], []
 
 
 def source_state(

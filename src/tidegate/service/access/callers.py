@@ -21,7 +21,7 @@ from tidegate.ledger.sessions import Sessions, StoredSession
 from tidegate.ledger.tokens import StoredToken, Tokens, passed
 from tidegate.service.access.activity import Activity
 from tidegate.service.access.permissions import PUBLIC, RESPONDENT
-from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.rate_limits import Buckets, host_of
 from tidegate.service.access.sessions import hash_cookie
 from tidegate.service.access.tokens import may_be_valid, record_hash, verify_token
 
@@ -100,18 +100,22 @@ class Callers:
             Invalid tokens never lock out a valid one. If an address has sent too many, a token that cannot be valid (its id is
             unknown, expired, or revoked) is refused without the slow hash; any other token is still verified.
         """
-        if self.is_slowed(address) and not may_be_valid(self.tokens, credential):
-            self._wrong.take(address)
+        if self.is_slowed(address) and not self.may_be_valid(credential):
+            self._wrong.take(host_of(address))
         stored = verify_token(self.tokens, credential)
         if stored is None:
-            self._wrong.take(address)
+            self._wrong.take(host_of(address))
             raise _invalid_token()
         self._remember(credential, stored, cookie=False)
         return caller_of(stored)
 
     def is_slowed(self, address: str) -> bool:
-        """Return whether an address has sent too many invalid tokens recently."""
-        return not self._wrong.has(address)
+        """Return whether an address has sent too many invalid tokens recently, to any process that shares the limit."""
+        return not self._wrong.has(host_of(address))
+
+    def may_be_valid(self, credential: str) -> bool:
+        """Return whether a token has the id of a valid one; one lookup, no hash."""
+        return may_be_valid(self.tokens, credential)
 
     def by_cookie(self, credential: str) -> Caller:
         """Return the caller of a session's cookie."""

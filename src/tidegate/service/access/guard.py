@@ -18,13 +18,14 @@ from tidegate.service.access import once
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
 from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
-from tidegate.service.access.rate_limits import Buckets
+from tidegate.service.access.rate_limits import Buckets, host_of
 from tidegate.service.access.sessions import cookie_of, hash_cookie
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
 from tidegate.service.etags import CONDITION, UNCHANGED, tagged
 from tidegate.service.forms import form_fields
 from tidegate.service.models.base import Declared
 from tidegate.service.openapi_examples import EXAMPLES
+from tidegate.service.settings import Settings
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SLOW_HASHES = 2  # at a time
@@ -35,20 +36,20 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 class Guard:
     """Finds the caller of a request and checks it against the table of permissions."""
 
-    def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, secure: bool) -> None:
-        self.callers, self._by_caller, self._by_address, self._secure = callers, by_caller, by_address, secure
+    def __init__(self, callers: Callers, *, by_caller: Buckets, by_address: Buckets, settings: Settings) -> None:
+        self.callers, self._by_caller, self._by_address, self._settings = callers, by_caller, by_address, settings
         self._slow_hashes = anyio.CapacityLimiter(SLOW_HASHES)
-        # for addresses that sent many invalid tokens: they wait for each other only
-        self._slowed = anyio.CapacityLimiter(1)
+        # for tokens with an unknown id, and for addresses that sent many invalid tokens: they wait for each other only
+        self._guesses, self._slowed = anyio.CapacityLimiter(SLOW_HASHES), anyio.CapacityLimiter(1)
 
     async def check(self, request: Request, rule: Rule) -> Caller:
         """Return the caller if the rule permits the request; otherwise raise."""
         caller = await self._caller(request, rule)
         request.state.caller = caller  # also if the request is refused: the error page shows the signed-in user
         if caller.role == PUBLIC:
-            self._by_address.take(address_of(request))
-        else:
-            self._by_caller.take(caller.token)
+            self._by_address.take(host_of(address_of(request)))
+        elif not self._by_caller.take_at_once(caller.token):
+            await run_in_threadpool(self._by_caller.take, caller.token)
         if caller.role not in rule.roles:
             if caller.role == PUBLIC:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
@@ -78,7 +79,11 @@ class Guard:
             self.callers.activity.use(known.token)
             return known
         verify = partial(self.callers.verify, token, address=address)
-        limiter = self._slowed if self.callers.is_slowed(address) else self._slow_hashes
+        if await run_in_threadpool(self.callers.is_slowed, address):
+            limiter = self._slowed
+        else:
+            is_plausible = await run_in_threadpool(self.callers.may_be_valid, token)
+            limiter = self._slow_hashes if is_plausible else self._guesses
         try:
             caller = await anyio.to_thread.run_sync(verify, limiter=limiter)
         except (NotSignedIn, TooOften):
@@ -91,7 +96,7 @@ class Guard:
         bearer = _bearer(request)
         if bearer is not None:
             return await self.by_token(bearer, address=address_of(request))
-        cookie = cookie_of(request, secure=self._secure)
+        cookie = cookie_of(request, self._settings)
         if not cookie:
             return Caller()
         known = self.callers.find_remembered(cookie, cookie=True)

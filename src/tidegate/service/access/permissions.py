@@ -45,7 +45,7 @@ _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
 _ANSWER = "/data/{name}/stored-answers/{answer}"
 _QUESTIONS, _QUESTION = "/data/{name}/questions", "/data/{name}/questions/{item}"
 _DASHBOARDS, _DASHBOARD = "/data/{name}/dashboards", "/data/{name}/dashboards/{item}"
-_JOBS = "/data/{name}/syntheses"
+_JOBS, _AUDITS = "/data/{name}/syntheses", "/data/{name}/audits"
 
 _RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
@@ -59,7 +59,7 @@ _RULES = (
     Rule("GET", "/tokens", OWNERS, "access", "List all tokens without their secrets"),
     Rule("POST", "/tokens", OWNERS, "access", "Create a token, which is shown only once", once=True),
     Rule("DELETE", "/tokens/{token}", OWNERS, "access", "Revoke a token"),
-    Rule("POST", "/links", OWNERS, "access", "Create a sign-in link that works once, within 15 minutes"),
+    Rule("POST", "/links", OWNERS, "access", "Create a sign-in link that works once, within 15 minutes", once=True),
     Rule("GET", "/sessions", OWNERS, "access", "List the sessions of the console"),
     Rule("DELETE", "/sessions/{session}", OWNERS, "access", "End a session"),
     Rule("GET", "/data", ANALYSTS, "data sets", "List the data sets that you can use"),
@@ -104,6 +104,7 @@ _RULES = (
         once=True,
     ),
     Rule("GET", _DESK, OWNERS, "release", "Get exposure, critical values, counts, and queue of a release desk"),
+    Rule("GET", f"{_DESK}/queue", OWNERS, "release", "List waiting requests with the tests that hold them"),
     Rule(
         "POST", f"{_DESK}/requests", RECORD, "release", "Request records; a respondent can request their own", once=True
     ),
@@ -191,6 +192,14 @@ _RULES = (
     Rule("POST", _JOBS, OWNERS, "synthesize", "Start a synthesis"),
     Rule("GET", _JOBS, ANALYSTS, "synthesize", "List all syntheses"),
     Rule("GET", f"{_JOBS}/{{job}}", ANALYSTS, "synthesize", "Get the progress of a synthesis"),
+    Rule("GET", f"{_JOBS}/{{job}}/events", ANALYSTS, "synthesize", "Follow the progress as server-sent events"),
+    Rule(
+        "POST",
+        f"{_JOBS}/{{job}}/cancellation",
+        OWNERS,
+        "synthesize",
+        "Cancel a synthesis; its charge stays, and so does what it learned",
+    ),
     Rule(
         "GET",
         f"{_JOBS}/{{job}}/tables",
@@ -219,8 +228,21 @@ _RULES = (
         "synthesize",
         "Measure the distance to the original with noise, for a charge",
     ),
+    Rule("POST", _AUDITS, OWNERS, "audit", "Start an audit: attack every promise; nothing is spent"),
+    Rule("GET", _AUDITS, OWNERS, "audit", "List all audits with their verdicts"),
+    Rule("GET", f"{_AUDITS}/{{job}}", OWNERS, "audit", "Get the progress of an audit"),
+    Rule("GET", f"{_AUDITS}/{{job}}/events", OWNERS, "audit", "Follow the progress as server-sent events"),
+    Rule("POST", f"{_AUDITS}/{{job}}/cancellation", OWNERS, "audit", "Cancel an audit"),
+    Rule("GET", f"{_AUDITS}/{{job}}/report", OWNERS, "audit", "Get the report of an audit, as JSON or HTML"),
     Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),
+    Rule(
+        "GET",
+        "/ledger/entries/{entry}/proof",
+        ANALYSTS,
+        "ledger",
+        "Get the proof that the ledger contains an entry; an analyst gets those of their own charges",
+    ),
     Rule("GET", "/ledger/entries/{number}", OWNERS, "ledger", "Get an entry with its description"),
     Rule("GET", "/ledger/verification", OWNERS, "ledger", "Verify hashes, chain, prices, and totals of all entries"),
     Rule(
@@ -233,6 +255,7 @@ _RULES = (
     Rule("GET", "/risk/conversion", ANALYSTS, "risk", "Convert rho to the loss that it allows, or back"),
     Rule("GET", "/risk/meaning", ANALYSTS, "risk", "Explain a probability of identification"),
     Rule("GET", "/risk/curve", ANALYSTS, "risk", "Get points of rho against the loss for a number of possible values"),
+    Rule("GET", "/risk/practice", ANALYSTS, "risk", "Describe what a promise such as 1 in 20 allows in practice"),
     Rule("POST", "/risk/operators", ANALYSTS, "risk", "Get all privacy measures of a randomized report"),
     Rule("POST", "/risk/comparisons", ANALYSTS, "risk", "Compare several operators, with a chart"),
     Rule("POST", "/risk/baskets", ANALYSTS, "risk", "Get all privacy measures of a randomized basket"),
@@ -269,6 +292,8 @@ _RULES = (
         "pages",
         "Synthetic tables compared with the original",
     ),
+    Rule("GET", f"/console{_AUDITS}", OWNERS, "pages", "Audits: start one, follow it, read its report"),
+    Rule("GET", f"/console{_AUDITS}/{{job}}", OWNERS, "pages", "The report of an audit"),
     Rule("GET", "/console/risk", ANALYSTS, "pages", "Risk lab: the meaning of the numbers"),
     Rule("GET", f"/console{_DESK}", OWNERS, "pages", "Release desk: exposure, proportions, queue, requests"),
     Rule("GET", "/console/record", RESPONDENTS, "pages", "Your own record: request it, see its status"),

@@ -5,26 +5,37 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from fastapi import Request, Response
 
-from tidegate.errors import Unsupported
 from tidegate.ledger.sessions import Sessions, StoredSession
 from tidegate.ledger.tokens import stamp
-from tidegate.service.settings import host_name, is_loopback
+from tidegate.service.settings import Settings
 
 LONGEST_COOKIE = 100
 FLOW_SECONDS = 600  # for a user to sign in at the provider
 
 
-def cookie_name(*, secure: bool) -> str:
-    """Return the cookie's name; with https, one that browsers accept from this host only."""
-    return "__Host-tidegate" if secure else "tidegate"
+def cookie_name(settings: Settings) -> str:
+    """Return the cookie's name; with https, one that browsers accept over https only.
+
+    `__Host-` also keeps other hosts of the domain from setting the cookie, but it needs Path=/, so that the browser would send
+    it to every other application of the host. Below a path the cookie is therefore `__Secure-` with that path.
+    """
+    if not settings.secure:
+        return "tidegate"
+    return "__Secure-tidegate" if settings.base else "__Host-tidegate"
 
 
-def cookie_of(request: Request, *, secure: bool) -> str:
+def _attributes(settings: Settings, *, samesite: str = "strict") -> dict[str, Any]:
+    """Return the attributes of every cookie: pages of other sites do not send it, scripts do not read it."""
+    return {"path": settings.base or "/", "httponly": True, "samesite": samesite, "secure": settings.secure}
+
+
+def cookie_of(request: Request, settings: Settings) -> str:
     """Return the cookie of a request; empty if there is none."""
-    cookie = request.cookies.get(cookie_name(secure=secure), "")
+    cookie = request.cookies.get(cookie_name(settings), "")
     return cookie if len(cookie) <= LONGEST_COOKIE else ""
 
 
@@ -35,61 +46,50 @@ def new_session(token: str, *, method: str, hours: float) -> tuple[str, StoredSe
     return cookie, StoredSession(hash_cookie(cookie), token, method, *times)
 
 
-def set_cookie(response: Response, cookie: str, *, secure: bool, hours: float) -> None:
+def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
     """Set the cookie of a session on a response."""
-    name, seconds = cookie_name(secure=secure), int(hours * 3600)
-    response.set_cookie(name, cookie, max_age=seconds, path="/", httponly=True, samesite="strict", secure=secure)
+    seconds = int(settings.sign_in_hours * 3600)
+    response.set_cookie(cookie_name(settings), cookie, max_age=seconds, **_attributes(settings))
 
 
-def sign_out(sessions: Sessions, cookie: str, response: Response, *, secure: bool) -> None:
+def sign_out(sessions: Sessions, cookie: str, response: Response, settings: Settings) -> None:
     """End a session on the server and in the browser."""
     sessions.end(hash_cookie(cookie))
-    name = cookie_name(secure=secure)
-    response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=secure)
+    response.delete_cookie(cookie_name(settings), **_attributes(settings))
 
 
-def refuse_unprotected(request: Request, *, secure: bool) -> None:
-    """Raise Unsupported if the cookie would be sent without https: the host is not loopback and no public URL is set."""
-    host = host_name(request.headers.get("host", ""))
-    if not secure and not is_loopback(host):
-        raise Unsupported(
-            "This service was started without a public URL, so its sign-in cookie would be sent without https.",
-            "Start it with tidegate serve POLICY --public-url https://HOST, or open it as http://127.0.0.1.",
-        )
+def form_cookie_name(settings: Settings) -> str:
+    return cookie_name(settings) + "-form"
 
 
-def form_cookie_name(*, secure: bool) -> str:
-    return cookie_name(secure=secure) + "-form"
-
-
-def form_cookie(request: Request, response: Response, *, secure: bool) -> str:
+def form_cookie(request: Request, response: Response, settings: Settings) -> str:
     """Return the cookie that the sign-in form is bound to; set it if there is none.
 
     A form on another site does not send it (SameSite=Strict), so it cannot sign a visitor in under another name.
     """
-    name = form_cookie_name(secure=secure)
+    name = form_cookie_name(settings)
     cookie = request.cookies.get(name, "")
     if not 0 < len(cookie) <= LONGEST_COOKIE:
         cookie = secrets.token_urlsafe(32)
-        response.set_cookie(name, cookie, path="/", httponly=True, samesite="strict", secure=secure)
+        response.set_cookie(name, cookie, **_attributes(settings))
     return cookie
 
 
-def set_flow_cookie(response: Response, flow: str, *, secure: bool) -> None:
+def set_flow_cookie(response: Response, flow: str, settings: Settings) -> None:
     """Set the cookie of a sign-in at the provider. It is Lax: the provider is another site, and sends the browser back."""
-    name = cookie_name(secure=secure) + "-oidc"
-    response.set_cookie(name, flow, max_age=FLOW_SECONDS, path="/", httponly=True, samesite="lax", secure=secure)
+    name = cookie_name(settings) + "-oidc"
+    response.set_cookie(name, flow, max_age=FLOW_SECONDS, **_attributes(settings, samesite="lax"))
 
 
-def flow_cookie(request: Request, *, secure: bool) -> str:
+def flow_cookie(request: Request, settings: Settings) -> str:
     """Return the cookie of a sign-in at the provider; empty if there is none."""
-    return request.cookies.get(cookie_name(secure=secure) + "-oidc", "")
+    return request.cookies.get(cookie_name(settings) + "-oidc", "")
 
 
-def delete_flow_cookie(response: Response, *, secure: bool) -> None:
+def delete_flow_cookie(response: Response, settings: Settings) -> None:
     """Delete the cookie of a sign-in at the provider: it is used once."""
-    name = cookie_name(secure=secure) + "-oidc"
-    response.delete_cookie(name, path="/", httponly=True, samesite="lax", secure=secure)
+    name = cookie_name(settings) + "-oidc"
+    response.delete_cookie(name, **_attributes(settings, samesite="lax"))
 
 
 def hash_cookie(cookie: str) -> str:

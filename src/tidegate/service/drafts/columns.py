@@ -18,6 +18,7 @@ from tidegate.policy.calendar import MONTHS, SECONDS
 from tidegate.policy.draft import ColumnType, guess_kind, range_by_name, values_by_name
 from tidegate.policy.kinds import read_attribute
 from tidegate.policy.section import OPEN, Section
+from tidegate.service.drafts.notation import point_notation
 
 LEFT_OUT = "leave-out"
 KINDS = {  # as the page names them
@@ -43,6 +44,7 @@ PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two 
     "category": ("values", "other"),
 }
 ALL_PARTS = ("from", "to", "step", "grid", "zone", "values", "other", "missing")
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")  # 2.000 is two thousand to many readers, and two to a program
 WHOLE, NUMBER = re.compile(r"[+-]?\d{1,18}"), re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
 MOST_VALUES = 10_000  # of a list that is typed
 
@@ -61,7 +63,7 @@ def first_fields(types: Mapping[str, ColumnType]) -> dict[str, list[str]]:
             fields |= {f"from-{index}": ["00:00"], f"to-{index}": ["23:59"], f"grid-{index}": ["15-minutes"]}
         if kind in ("date", "timestamp"):
             fields[f"grid-{index}"] = [
-                "month" if kind == "date" and re.search("birth|born|dob", name, re.I) else GRIDS[kind][0]
+                "month" if kind == "date" and re.search("birth|born|dob|geburt", name, re.I) else GRIDS[kind][0]
             ]
         if kind == "timestamp" and column_type == "instant":
             fields[f"zone-{index}"] = ["UTC"]
@@ -191,7 +193,7 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> Decimal | int:
-    if not NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text) or GROUPED.fullmatch(text):
         raise ValueError
     return Decimal(text) if "." in text else int(text)
 
@@ -199,14 +201,14 @@ def _number(text: str) -> Decimal | int:
 READERS: dict[str, Any] = {
     "integer": _whole,
     "number": _number,
-    "date": dt.date.fromisoformat,
+    "date": lambda text: dt.date.fromisoformat(point_notation(text)),
     "timestamp": dt.datetime.fromisoformat,
     "time": dt.time.fromisoformat,
 }
 EXPECTED = {
     "integer": "Write a whole number, such as 120.",
-    "number": "Write a number with a point, such as 12.5.",
-    "date": "Write a date as year-month-day, such as 2024-12-31.",
+    "number": "Write a number with a decimal point and without separators of thousands, such as 2000 or 12.5.",
+    "date": "Write a date as year-month-day, such as 2024-12-31, or as 31.12.2024.",
     "timestamp": "Write a date and time, such as 2024-12-31T23:00.",
     "time": "Write a time, such as 23:59.",
 }

@@ -66,6 +66,8 @@ class Upload:
     encoding: str = "utf-8"
     comma: bool = False  # numbers such as 1.234,50 and dates such as 31.12.2024
     trim: bool = False  # remove spaces around values
+    lower: bool = False  # write values in lower case
+    rename: bool = False  # number column names that are missing or repeated
     replaces: Path | None = None  # the earlier upload of the same draft
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ class Upload:
     def _read(self) -> dict[str, ColumnType]:
         """Return the types of the columns; a notation is rewritten before."""
         is_text = Path(self.name).suffix in CSV
-        if is_text and (self.comma or self.trim):
+        if is_text and (self.comma or self.trim or self.lower or self.rename):
             _check_text(self._temporary, self.name)
             self._rewrite()
         return read_types(self._temporary, self.name)
@@ -111,7 +113,7 @@ class Upload:
     def _rewrite(self) -> None:
         problem: TidegateError | None = None
         try:
-            rewrite(self._temporary, comma=self.comma, trim=self.trim)
+            rewrite(self._temporary, comma=self.comma, trim=self.trim, rename=self.rename, lower=self.lower)
         except SourceUnreadable as error:
             problem = Unsupported(error.what.replace(self._temporary.name, self.name), error.do)
         except csv.Error:

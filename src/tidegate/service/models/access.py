@@ -20,7 +20,7 @@ from tidegate.service.models.base import (
     field,
     optional,
 )
-from tidegate.service.models.syntheses import SynthesisJob
+from tidegate.service.models.syntheses import UnfinishedJob
 
 Role = Literal["owner", "analyst", "respondent"]
 Method = Literal["token", "link", "oidc"]
@@ -196,6 +196,17 @@ class LedgerPage(Reply):
     next: str | None = field("The cursor of the next page; null at the end.")
 
 
+class EntryProof(Reply):
+    """The proof that the ledger contains an entry. `tidegate ledger check-proof` checks it without the ledger."""
+
+    proof: Literal["inclusion"] = field("The kind of proof.")
+    entry: Free = field("The entry, with its body as text.")
+    index: int = field("The index of the entry in the tree, which is its number.")
+    size: int = field("The number of entries at the checkpoint.")
+    hashes: list[str] = field("The hashes from the entry to the root, in base 64.")
+    checkpoint: str = field("The signed checkpoint.")
+
+
 class LedgerVerdict(Reply):
     holds: bool = field("Whether everything verifies.")
     entries: int = field("The number of entries.")
@@ -246,7 +257,7 @@ class DatasetHome(DatasetSummary):
     recent: list[RecentQuery] = field("The latest charged queries.")
     waiting: WaitingRecords = field("Requests for records that wait.")
     reports: list[CollectionReports] = field("The reports of each collection.")
-    jobs: list[SynthesisJob] = field("Syntheses that wait or run.")
+    jobs: list[UnfinishedJob] = field("Jobs that wait or run.")
     alerts: list[Alert] = field("What needs attention.")
     chart: ChartDrawing | None = field("Spending over time; null unless charts were requested and something was spent.")
 

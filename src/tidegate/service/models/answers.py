@@ -139,6 +139,7 @@ class AnswerPart(Reply):
     caution: str = field("Why the answer can be of little use; empty if nothing is wrong.")
     event: Free = field("The noise, as the ledger records and prices it.")
     result: Free = field("The noisy integers that the ledger records.")
+    cells_from: int = optional("Of a page: the number of this query's cells on earlier pages.")
 
 
 class Charged(Reply):
@@ -161,7 +162,15 @@ class Charged(Reply):
     source: str = field("Whether the source has changed since a stored answer.")
 
 
-class AnswerReply(AnswerPart, Charged):
+class PagedAnswer(Reply):
+    """The fields of a page, if the answer has more cells than one response."""
+
+    cells: int = optional("The number of all cells.")
+    first: int = optional("The number of cells on earlier pages.")
+    next: str | None = optional("The cursor of the next page; null on the last one.")
+
+
+class AnswerReply(AnswerPart, Charged, PagedAnswer):
     """The answer of a single query."""
 
     charts: Charts = optional("The charts, if they were requested.")
@@ -181,7 +190,7 @@ class SqlTable(Reply):
     notes: list[str] = field("What is worth knowing about the table.")
 
 
-class AnswersReply(Charged):
+class AnswersReply(Charged, PagedAnswer):
     """The answers of several queries under one charge."""
 
     answers: list[AnswerPart] = field("The answer of each query.")

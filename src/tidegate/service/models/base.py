@@ -105,6 +105,13 @@ class HealthReply(Reply):
     status: Literal["ok"] = field("The process responds.")
 
 
+class WitnessState(Reply):
+    address: str = field("The address, without a password.")
+    entries: int = field("The number of entries that it has seen.")
+    problem: str = field("Why it is behind; empty if it is not.")
+
+
 class ReadyReply(Reply):
     status: Literal["ready"] = field("The ledger responds.")
     datasets: int = field("The number of served data sets.")
+    witnesses: list[WitnessState] = optional("The witnesses of the ledger; for owners of all data sets.")

@@ -21,6 +21,7 @@ class CollectionDescription(Reply):
     together: list[list[str]] = optional("Questions that are drawn together.")
     lifetime: Any = optional("The largest loss of one person over all rounds.")
     rounds: Any = optional("The number of rounds.")
+    batch: Any = optional("When received reports are counted, if the policy states it.")
 
 
 class RespondentLossView(Reply):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from tidegate.service.models.base import Charts, Day, Reply, Sentence, field, optional
+from tidegate.service.models.base import Charts, Day, Moment, Reply, Sentence, field, optional
 
 
 class DeskPromise(Reply):
@@ -75,6 +75,19 @@ class ExposureTrack(Reply):
     critical: list[float | None] = field("The critical value after each of them.")
 
 
+class Simulation(Reply):
+    """The summary of the last simulation of a desk."""
+
+    at: Moment = field("When it ran.")
+    worlds: int = field("The number of simulated pairs of data sets.")
+    records: int = field("The number of records in each.")
+    observers: int = field("The number of simulated observers.")
+    successful: int = field("The number of observers that find the sensitive group.")
+    right: float | None = field("The share of comparisons in which the best observer is right; 0.5 is a coin flip.")
+    released: float | None = field("The share of records that was released.")
+    says: list[str] = field("What the simulation shows, the verdict first.")
+
+
 class ConcealmentDesk(OwnDesk):
     """The state of a desk under a concealment promise."""
 
@@ -86,6 +99,7 @@ class ConcealmentDesk(OwnDesk):
     watched: dict[str, WatchedTest] = field("The tests of the promise, by name.")
     tests: dict[str, list[TestReading]] = field("The present readings, by test.")
     tracks: list[ExposureTrack] = field("The history of every measure.")
+    simulation: Simulation | None = field("The last simulation of this policy; null if there is none.")
     charts: Charts = optional("The charts, if they were requested.")
 
 
@@ -102,6 +116,7 @@ class HidingDesk(OwnDesk):
     out_in_all: dict[str, int] = field("The number of released records, by group.")
     withheld: int = field("The number of requests whose record is withheld.")
     counts: list[list[int]] = field("The number of released records, by group and value.")
+    simulation: Simulation | None = field("The last simulation of this policy; null if there is none.")
 
 
 class RequestOutcome(Reply):
@@ -143,6 +158,34 @@ class SimulatedObserver(Reply):
 
 class ReleaseAudit(Reply):
     observations: list[SimulatedObserver] = field("What each observer could infer.")
+    simulation: Simulation = field("The summary that the page of the desk shows.")
     worlds: int = field("The number of simulated pairs of data sets.")
     records: int = field("The number of records in each.")
     seed: int = field("The seed of the simulation.")
+
+
+class QueueObstacle(Reply):
+    """A test that would fail if the record were released now."""
+
+    promise: str = field("The promise that the test belongs to.")
+    test: str = field("The test.")
+    group: str = field('The group that the test is about; "all" if it is about all groups together.')
+    value: float | None = field("The measure if the record were released.")
+    critical: float | None = field("The critical value then.")
+    excess: float | None = field("How far the measure would be above it, as a share of it: 0.25 is 25%.")
+
+
+class QueuedRequest(Reply):
+    """A waiting request."""
+
+    number: int = field("The number of the request.")
+    key: str | None = field("The key of the record; null if the desk does not release it.")
+    since: Moment = field("The time since the request waits.")
+    group: str = field("The group of the record.")
+    obstacles: list[QueueObstacle] = field("The tests that hold the record, the largest excess first.")
+
+
+class QueuePage(Reply):
+    requests: list[QueuedRequest] = field("The waiting requests.")
+    waiting: int = field("The number of all waiting requests.")
+    next: str | None = field("The cursor of the next page; null at the end.")

@@ -43,20 +43,73 @@ class SynthesisOptions(Reply):
     columns: list[str] = optional("The columns; empty for all.")
 
 
-class SynthesisJob(Reply):
+class JobState(Reply):
+    """The state of a job of any kind."""
+
     id: str = field("The id of the job.")
     dataset: str = field("The data set.")
     who: str = field("The name of the user who started it.")
     made: Moment = field("When it was started.")
     state: Literal["waiting", "running", "done", "failed", "cancelled"] = field("Its state.")
     progress: JobProgress = field("How far it is.")
+    kind: Literal["synthesis", "audit"] = field("What it does.")
     says: str = field("Its state as a sentence.")
     resumed: bool = field("Whether another process started it.")
+    attempts: int = field("How often a process took it.")
     seconds: float = field("How long it has run.")
     problem: CodedFailure | None = field("Why it failed; null if it did not.")
     entry: Hash | None = field("The hash of the ledger entry of its charge; null before it is done.")
     asked: str = field("A description of the request.")
+
+
+class SynthesisJob(JobState):
+    """The state of a synthesis."""
+
     wanted: SynthesisOptions = field("The request.")
+
+
+class AuditOptions(Reply):
+    """What was requested."""
+
+    seconds: float = field("The approximate time of all attacks.")
+    verbs: list[str] = field("The attacked promises; empty for all.")
+    seed: int | None = field("The seed of the simulated data sets; null for a random one.")
+
+
+class AuditJob(JobState):
+    """The state of an audit."""
+
+    wanted: AuditOptions = field("The request.")
+    verdict: str | None = field("The result in one sentence; null before it is done.")
+    broken: int | None = field("The number of broken promises; null before it is done.")
+
+
+class UnfinishedJob(JobState):
+    """The state of a waiting or running job."""
+
+    wanted: SynthesisOptions | AuditOptions = field("The request.")
+
+
+class AuditPage(Reply):
+    audits: list[AuditJob] = field("The audits, in the order of creation.")
+    next: str | None = field("The cursor of the next page; null at the end.")
+
+
+class AuditReport(Reply):
+    """The report of an audit."""
+
+    format: str = field("The version of this form.")
+    dataset: str = field("The data set.")
+    policy: Hash = field("The fingerprint of the policy.")
+    tidegate: str = field("The version of Tidegate.")
+    when: Moment = field("When it ended.")
+    seconds: float = field("How long it took.")
+    seed: int = field("The seed of the simulated data sets.")
+    alpha: float = field("The probability with which all findings together accuse correct code.")
+    verdict: str = field("The result in one sentence.")
+    broken: int = field("The number of broken promises.")
+    findings: list[Free] = field("What each attack proved.")
+    not_tried: list[str] = field("What was not tried.")
 
 
 class SynthesisPage(Reply):

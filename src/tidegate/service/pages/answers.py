@@ -20,6 +20,7 @@ from tidegate.service.routes.answer_files import Name, find_answers
 from tidegate.service.routes.answers import AnswerRequest, answer_url, history_after
 from tidegate.service.routes.datasets import describe_data
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
+from tidegate.service.routes.ledger import can_prove
 from tidegate.service.routes.library import Shelf
 from tidegate.service.settings import service_url
 from tidegate.web.snippets.answer import COMMAND, PYTHON, connection_code
@@ -46,6 +47,7 @@ def ask_page(request: Request, served: Served, caller: CurrentCaller) -> Respons
         COMMAND: f"tidegate check {served.name}.toml",
     }
     view = {**description, "columns": columns_of(served.policy), "history": earlier, "codes": code}
+    view["can_prove"] = can_prove(served.session.ledger)
     view["saved"] = _request_of(request, served, caller)
     return show(
         "ask", request, {**view, "view": view, "orders": ORDERS}, here="ask", json_urls=json_urls, dataset=served.name

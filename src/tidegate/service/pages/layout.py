@@ -21,7 +21,7 @@ PAGE: dict[str, Any] = {"include_in_schema": False, "response_class": HTMLRespon
 
 def show(template: str, request: Request, view: dict[str, Any], **frame: Any) -> HTMLResponse:
     """Render a console page. `view` holds values of the API, `frame` the arguments of `layout_values`."""
-    return HTMLResponse(render(template, {**layout_values(request, **frame), **view}))
+    return HTMLResponse(_render(template, request, {**layout_values(request, **frame), **view}))
 
 
 def layout_values(request: Request, *, here: str, json_urls: tuple[str, ...] = (), dataset: str = "") -> dict[str, Any]:
@@ -59,4 +59,9 @@ def refusal(request: Request, error: dict[str, Any], status: int) -> Response:
     if status == 403 and caller.role == RESPONDENT and request.url.path == "/console":
         return RedirectResponse("/console/record", 303)
     view = {"status": status, "heading": HEADINGS.get(status, "Something went wrong"), "error": error}
-    return HTMLResponse(render("problem", {**layout_values(request, here=""), **view}), status)
+    return HTMLResponse(_render("problem", request, {**layout_values(request, here=""), **view}), status)
+
+
+def _render(template: str, request: Request, view: dict[str, Any]) -> str:
+    base = request.app.state.settings.base
+    return render(template, {"base": base, **view}, base=base)

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.pagination import write_cursor
 from tidegate.service.routes.dependencies import After, CurrentCaller, unversioned_router
-from tidegate.service.routes.ledger import KINDS, LISTS, Kind, entries_after, totals
+from tidegate.service.routes.ledger import KINDS, LISTS, Kind, can_prove, entries_after, totals
 from tidegate.web.snippets.ledger import ledger_code
 
 routes = unversioned_router()
@@ -44,6 +44,7 @@ def ledger_page(
         "older": f"?{urlencode({**filters, 'after': matches['next']})}" if matches["next"] else "",
         "first": f"?{urlencode(filters)}" if after else "",
         "whole": not caller.dataset,
+        "can_prove": can_prove(request.app.state.datasets.ledger),
     }
     view["codes"] = ledger_code(dataset or first, head=view["head"])
     shown = {

@@ -52,13 +52,14 @@ def form(request: Request, served: Served, collection: Survey) -> Response:
     is_over = poll is not None and poll.closes <= current_time()
     closed = survey.collection.closed or survey.closed or is_over
     description = {**survey.collection.public_dict(), "closed": closed}
-    address = f"/v1/data/{served.name}/collections/{collection}"
+    base = request.app.state.settings.base
+    address = f"{base}/v1/data/{served.name}/collections/{collection}"
     view = {"description": description, "send_to": f"{address}/reports"}
     if poll is None:
-        return HTMLResponse(render("form", view))
+        return HTMLResponse(render("form", view, base=base))
     language, accepted = request.query_params.get("lang", ""), request.headers.get("accept-language", "")
     view |= {"tokens_to": f"{address}/tokens", **poll_view(survey.collection, language, accepted)}
-    return HTMLResponse(render("poll_form", view))
+    return HTMLResponse(render("poll_form", view, base=base))
 
 
 @routes.get("/static/{file}", **PAGE)

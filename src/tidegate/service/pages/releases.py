@@ -12,8 +12,8 @@ from tidegate.policy.hiding import join_hidings
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.dependencies import CurrentCaller, Served, unversioned_router
+from tidegate.service.routes.release_audits import MOST_RECORDS, last_simulation
 from tidegate.service.routes.releases import (
-    MOST_RECORDS,
     Promise,
     describe_promise,
     desk_state,
@@ -56,6 +56,7 @@ def _concealment_view(served: ServedDataset, promise: str, *, address: str) -> d
         "state": desk_state(served, promise, charts=True)
         if served.is_open(promise)
         else None,  # opening takes seconds: the page requests it later
+        "simulation": last_simulation(served, promise),
         "all_codes": release_code(promise, address=address, dataset=served.name),
     }
 

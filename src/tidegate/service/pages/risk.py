@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Request
+from fastapi import Query, Request
 from fastapi.responses import Response
 
 from tidegate.accounting import Target, budget_of
-from tidegate.exact import say
+from tidegate.errors import TidegateError, Unsupported
+from tidegate.exact import exact, say
 from tidegate.operators import (
     VALUE_OPERATORS,
     CutAndPaste,
@@ -20,10 +21,12 @@ from tidegate.operators import (
 from tidegate.policy import Policy
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.dependencies import CurrentCaller, unversioned_router
+from tidegate.service.routes.risk_practice import practice
 from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
 routes = unversioned_router()
 SHOWN = (SquareWave, LaplaceNoise, UniformNoise, RandomizedResponse)  # at first
+LARGEST = 10**12  # of a number in the form
 START: dict[str, Any] = {
     "worlds": "99",
     "rho": "0.015",
@@ -51,15 +54,38 @@ START: dict[str, Any] = {
 }
 
 
+Plain = Annotated[str, Query(max_length=40)]
+
+
 @routes.get("/console/risk", **PAGE)
-def risk_page(request: Request, caller: CurrentCaller) -> Response:
+def risk_page(
+    request: Request,
+    caller: CurrentCaller,
+    one_in: Plain = "20",
+    values: Plain = "99",
+    within: Plain = "0",
+    people: Plain = "10000",
+) -> Response:
     datasets = request.app.state.datasets
     visible = [name for name in datasets if caller.can_use(name)]
     universes = [universe for name in visible for universe in universes_of(datasets[name].policy)]
     view = {"universes": universes, "start": START, "codes": _codes()}
+    words = _in_words({"one_in": one_in, "values": values, "within": within, "people": people})
     worlds = f"worlds={START['worlds']}"
     json_urls = (f"/v1/risk/meaning?rho={START['rho']}&{worlds}", f"/v1/risk/curve?{worlds}")
-    return show("risk", request, {**view, "view": view}, here="risk", json_urls=json_urls)
+    return show("risk", request, {**view, "view": view, "words": words}, here="risk", json_urls=json_urls)
+
+
+def _in_words(fields: dict[str, str]) -> dict[str, Any]:
+    """Return what the promise of the form means, or what is wrong with a field. The form works without scripts."""
+    try:
+        one_in, values = (exact(fields[name].replace(",", "")) for name in ("one_in", "values"))
+        within, people = (int(exact(fields[name].replace(",", ""))) for name in ("within", "people"))
+        if not (values <= LARGEST and one_in <= LARGEST and 0 <= within <= LARGEST and 1 <= people <= LARGEST):
+            raise Unsupported(f"A number is too large, or negative. The limit is {LARGEST:,}.")
+        return {"fields": fields, "meaning": practice(one_in, values, within=within, people=people)}
+    except TidegateError as error:
+        return {"fields": fields, "problem": f"{error.what} {error.do}".strip()}
 
 
 def universes_of(policy: Policy) -> list[dict[str, Any]]:

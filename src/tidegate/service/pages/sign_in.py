@@ -21,7 +21,6 @@ from tidegate.service.access.sessions import (
     flow_cookie,
     form_cookie,
     form_cookie_name,
-    refuse_unprotected,
     set_cookie,
     set_flow_cookie,
 )
@@ -59,7 +58,7 @@ async def sign_in_form(request: Request) -> Response:
 def _sign_in_page(request: Request, next_page: str, error: TidegateError | None = None) -> Response:
     settings: Settings = request.app.state.settings
     carrier = Response()
-    cookie = form_cookie(request, carrier, secure=settings.secure)
+    cookie = form_cookie(request, carrier, settings)
     view = {"form_csrf": csrf_of(cookie), "next": _next(next_page), "error": content_of(error) if error else None}
     view["provider"] = provider_name(settings)
     page = show("sign_in", request, view, here="sign-in")
@@ -70,7 +69,7 @@ def _sign_in_page(request: Request, next_page: str, error: TidegateError | None 
 
 def _refuse_foreign_form(request: Request, csrf: str) -> None:
     settings: Settings = request.app.state.settings
-    cookie = request.cookies.get(form_cookie_name(secure=settings.secure), "")
+    cookie = request.cookies.get(form_cookie_name(settings), "")
     if not cookie or not hmac.compare_digest(csrf_of(cookie).encode(), csrf.encode("utf-8", "replace")):
         raise Unsupported(
             "This form has expired or was sent from another site.", "Allow cookies, enter your token, and sign in."
@@ -88,13 +87,12 @@ async def begin_at_provider(request: Request) -> Response:
     settings: Settings = request.app.state.settings
     next_page = _next(request.query_params.get("next", ""))
     try:
-        refuse_unprotected(request, secure=settings.secure)
         url, flow = await run_in_threadpool(_oidc(request).begin, service_url(request), next_page)
     except (Unreachable, Unsupported) as error:
         request.state.refused = error.code
         return _sign_in_page(request, next_page, error)
     response = RedirectResponse(url, 303)
-    set_flow_cookie(response, flow, secure=settings.secure)
+    set_flow_cookie(response, flow, settings)
     return response
 
 
@@ -106,9 +104,8 @@ async def come_back_from_provider(request: Request) -> Response:
     SameSite=Strict.
     """
     settings: Settings = request.app.state.settings
-    flow, query = flow_cookie(request, secure=settings.secure), dict(request.query_params)
+    flow, query = flow_cookie(request, settings), dict(request.query_params)
     try:
-        refuse_unprotected(request, secure=settings.secure)
         finished = await run_in_threadpool(_oidc(request).finish, flow, query, service_url(request))
     except (NotSignedIn, Unreachable, Unsupported) as error:
         request.state.refused = error.code
@@ -117,8 +114,8 @@ async def come_back_from_provider(request: Request) -> Response:
     else:
         token, cookie, next_page = finished
         page = show("signed_in", request, {"name": token.name, "next": _next(next_page)}, here="sign-in")
-        set_cookie(page, cookie, secure=settings.secure, hours=settings.sign_in_hours)
-    delete_flow_cookie(page, secure=settings.secure)
+        set_cookie(page, cookie, settings)
+    delete_flow_cookie(page, settings)
     return page
 
 

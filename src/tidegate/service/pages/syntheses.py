@@ -12,7 +12,7 @@ from tidegate.accounting import Amount, budget_of
 from tidegate.accounting.average import epsilon_at_delta
 from tidegate.errors import NotThere
 from tidegate.ledger import Account
-from tidegate.ledger.jobs import DONE, Job, Jobs
+from tidegate.ledger.jobs import DONE, Jobs
 from tidegate.policy import Policy, Text
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
@@ -25,7 +25,7 @@ from tidegate.service.settings import service_url
 from tidegate.web.snippets.synthesize import download_code, quality_code, synthesis_code
 
 routes = unversioned_router()
-SHOWN, MANY = 50, 1000  # jobs on the page; jobs per read
+SHOWN = 50  # jobs on the page
 DELTA = "0.000001"  # of an epsilon that stands for a Z, unless another one is entered
 FIRST = "0.5"  # used if the remaining budget is unknown
 
@@ -34,7 +34,7 @@ FIRST = "0.5"  # used if the remaining budget is unknown
 def synthesize_page(request: Request, served: Served, caller: CurrentCaller) -> Response:
     view = {
         **summary(served, caller),
-        "jobs": _latest(served),
+        "jobs": [job_to_dict(job) for job in Jobs(served.session.ledger.store).latest(served.name, limit=SHOWN)],
         "form": _form(served),
         "may_start": caller.role == OWNER,
     }
@@ -58,15 +58,6 @@ def quality_page(request: Request, served: Served, job: JobName) -> Response:
     return show(
         "quality", request, {**view, "view": view}, here="synthesize", json_urls=(json_url,), dataset=served.name
     )
-
-
-def _latest(served: ServedDataset) -> list[Described]:
-    """Return the latest jobs, newest first."""
-    jobs, after = Jobs(served.session.ledger.store), ""
-    latest: list[Job] = []
-    while page := jobs.of(served.name, after=after, limit=MANY):
-        latest, after = [*latest, *page][-SHOWN:], page[-1].id
-    return [job_to_dict(job) for job in reversed(latest)]
 
 
 def _form(served: ServedDataset) -> Described | None:

@@ -16,7 +16,7 @@ from tidegate.service.access.callers import Caller, caller_of
 from tidegate.service.access.csrf import csrf_of
 from tidegate.service.access.guard import PROBLEM, address_of
 from tidegate.service.access.links import is_link, make_link, use_link
-from tidegate.service.access.sessions import hash_cookie, new_session, refuse_unprotected, set_cookie
+from tidegate.service.access.sessions import hash_cookie, new_session, set_cookie
 from tidegate.service.access.sessions import sign_out as end
 from tidegate.service.access.tokens import make_token, token_to_dict
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
@@ -79,7 +79,6 @@ async def sign_in(request: Request, response: Response, body: SignIn) -> Describ
 async def begin_session(request: Request, response: Response, credential: str) -> tuple[Caller, str]:
     """Sign in with a token or the secret of a link; return the caller and the cookie that was set on the response."""
     settings: Settings = request.app.state.settings
-    refuse_unprotected(request, secure=settings.secure)
     if is_link(credential):
         caller, cookie = await run_in_threadpool(_begin_with_link, request, credential)
     else:
@@ -87,7 +86,7 @@ async def begin_session(request: Request, response: Response, credential: str) -
         request.app.state.sign_in_limits.take(caller.token)
         cookie, session = new_session(caller.token, method="token", hours=settings.sign_in_hours)
         await run_in_threadpool(_sessions(request).start, session, user=caller.name)
-    set_cookie(response, cookie, secure=settings.secure, hours=settings.sign_in_hours)
+    set_cookie(response, cookie, settings)
     return caller, cookie
 
 
@@ -107,7 +106,7 @@ def sign_out(request: Request, response: Response, caller: CurrentCaller) -> Des
         session = callers.sessions.find(hash_cookie(caller.cookie))
         if oidc is not None and session is not None and session.method == "oidc":
             elsewhere = oidc.sign_out_url(caller.cookie, session, f"{service_url(request)}/console/sign-in")
-        end(callers.sessions, caller.cookie, response, secure=request.app.state.settings.secure)
+        end(callers.sessions, caller.cookie, response, request.app.state.settings)
         callers.forget()
     return {"signed_in": False, "next": elsewhere or None}
 

@@ -14,14 +14,16 @@ from pydantic import ConfigDict, Field
 from tidegate.accounting import FREE
 from tidegate.answer.charts import Order, error_chart, page_chart
 from tidegate.answer.limits import check_public, check_usefulness
+from tidegate.answer.pages import PAGE, refuse_large, to_page
 from tidegate.answer.query_json import query_from_dict
 from tidegate.answer.repeat import asked_again, stored_answers
 from tidegate.answer.request import Query, Statistic
+from tidegate.answer.result import Answer, Answers
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss, resolve_loss
 from tidegate.answer.sql import SqlPlan
 from tidegate.charts import Chart
-from tidegate.errors import NotThere, Unsupported
+from tidegate.errors import NotThere, StalePolicy, Unsupported
 from tidegate.ledger.entry import CHARGED, canonical, sha256
 from tidegate.ledger.explain import page
 from tidegate.ledger.remarks import refuse_suspended
@@ -59,6 +61,13 @@ routes = router()
 MOST_QUESTIONS = 50
 HISTORY = ("history", "history-newest")  # the lists that cursors are for
 LOSSES = ("rho", "epsilon", "error", "share", "z")  # a request states one of them
+CellLimit = Annotated[int, Parameter(ge=1, le=PAGE, description="The most cells to return.")]
+CellCursor = Annotated[
+    str,
+    Parameter(
+        max_length=80, pattern=r"^([0-9a-f]{64}\.\d{1,8})?$", description="`next` of the previous page; free of charge."
+    ),
+]
 LONG_NUMBER = re.compile(r"\d[eE][+-]?\d{3,}|\d{60,}")  # the time to parse a number grows with its digits
 
 
@@ -84,6 +93,12 @@ class QueryList(Form):
     sql: str | None = Field(None, min_length=1, max_length=4000)
     questions: list[Question] = Field([], max_length=MOST_QUESTIONS)
     charts: bool = Field(False, description="Also return the charts of the result, as SVG.")
+
+    def limited_queries(self, request: Request, served: ServedDataset, most: int | None = None) -> tuple[Query, ...]:
+        """Return the queries, if their answers have at most `most` cells, or as many as the service allows."""
+        queries = self.queries(served)
+        refuse_large(queries, served.policy, most or request.app.state.settings.most_cells)
+        return queries
 
     def queries(self, served: ServedDataset) -> tuple[Query, ...]:
         """Return the queries."""
@@ -182,9 +197,10 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
     address = service_url(request)
 
     def make() -> Described:
-        question, options = body.question(served), body.options()
+        queries, options = body.limited_queries(request, served), body.options()
+        question = body.question(served)
         about: dict[str, Any] = {"dataset": served.name, "sql": body.sql or "", "fit": body.fit}
-        code = query_code(body.queries(served), options, address=address, **about)
+        code = query_code(queries, options, address=address, **about)
         if body.fit:
             return {**served.session.fit(question, confidence=body.confidence).to_dict(), "code": code}
         return {**served.session.preview(question, **options).to_dict(), "code": code}
@@ -195,7 +211,7 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
 @routes.post("/data/{name}/quotes", response_model=QuoteReply)
 def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
-    queries, options = body.queries(served), body.options()
+    queries, options = body.limited_queries(request, served), body.options()
     if not queries or not body.anyway:
         check_public(queries, policy)
     loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
@@ -227,7 +243,15 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
 
 
 @routes.post("/data/{name}/answers", response_model=AnswerReply | AnswersReply)
-def answer(request: Request, served: Served, caller: CurrentCaller, body: Purchase, key: Key = "") -> Response:
+def answer(
+    request: Request,
+    served: Served,
+    caller: CurrentCaller,
+    body: Purchase,
+    key: Key = "",
+    limit: CellLimit = PAGE,
+    cursor: CellCursor = "",
+) -> Response:
     if key and body.key and key != body.key:
         raise Unsupported("The header Idempotency-Key and the field `key` differ.", "Send only one of them.")
     key = key or body.key
@@ -237,18 +261,54 @@ def answer(request: Request, served: Served, caller: CurrentCaller, body: Purcha
         question, options = (
             _read_purchase(request, served, body) if body.quote else (body.question(served), body.options())
         )
+        queries = question.queries if isinstance(question, SqlPlan) else question
+        refuse_large(queries, served.policy, request.app.state.settings.most_cells)
+        first = _first_cell(served, queries, options, cursor) if cursor else 0
         options["anyway"] = body.anyway or bool(body.quote)  # a quote states that an answer would be useless
         if caller.role != OWNER:
             refuse_suspended(served.session.ledger.store, served.name)
         charge_to: dict[str, Any] = {"key": caller_key(caller, key), "user": caller.name, "budget_share": caller.share}
         if isinstance(question, tuple) and len(question) == 1:
             question = question[0]  # a single query has its own response format
-        content: Described = dict(served.session.answer(question, **options, **charge_to).to_dict())
+        content = _page_of(served.session.answer(question, **options, **charge_to), first, limit)
+        if "next" in content:  # one of several pages, without charts: they would show a part
+            return {**content, "charts": {}} if body.charts else content
         return with_charts(content, answer_charts(content.get("answers", [content]))) if body.charts else content
 
     if key or body.quote:  # a key is recorded and a quote is checked, even if the query was answered before
         return json_response(as_bytes(make()))
-    return response_cache(served).response(f"answer {body}", make, charges=True)
+    return response_cache(served).response(f"answer {limit} {cursor} {body}", make, charges=True)
+
+
+def _first_cell(served: ServedDataset, queries: tuple[Query, ...], options: Mapping[str, Any], cursor: str) -> int:
+    """Return the first cell of a page.
+
+    Guarantee:
+        The request has the stored answer whose page is requested, so that a later page is never charged.
+    """
+    loss = resolve_loss(queries, served.policy, **{name: value for name, value in options.items() if name != "plan"})
+    planned = plan_request(queries, served.policy, loss=loss, planning=options["plan"])
+    receipt = served.session.ledger.asked_before(served.policy, question=planned.identity())
+    return _cell_after(cursor, receipt.entry.hash if receipt else "")
+
+
+def _cell_after(cursor: str, entry: str) -> int:
+    """Return the first cell of the page that a cursor names; refuse a cursor of another entry."""
+    named, _, first = cursor.partition(".")
+    if named != entry:
+        raise StalePolicy(
+            "These pages belong to another request, or the policy has changed since. Nothing was charged.",
+            "Send the request without `cursor` and start with its first page.",
+        )
+    return int(first)
+
+
+def _page_of(result: Answer | Answers, first: int, limit: int) -> Described:
+    """Return a page of an answer with the cursor of the next one, or the whole answer if it fits."""
+    content = to_page(result, first, limit)
+    if content.get("next"):
+        content["next"] = f"{content['entry']}.{content['next']}"
+    return content
 
 
 def _read_purchase(
@@ -268,9 +328,9 @@ def _stated(loss: RequestedLoss) -> dict[str, Any]:
 
 
 @routes.post("/data/{name}/derivations", response_model=DerivationsReply)
-def derive(served: Served, body: QueryList) -> Response:
+def derive(request: Request, served: Served, body: QueryList) -> Response:
     def make() -> Described:
-        queries = body.queries(served)
+        queries = body.limited_queries(request, served, PAGE)  # a derivation is not sent in pages
         derivations: list[Described] = [
             {"question": query.says(), "derived": _derive(served, query)} for query in queries
         ]
@@ -298,7 +358,9 @@ def _derive(served: ServedDataset, query: Query) -> Described | None:
 
 
 @routes.get("/data/{name}/answers/{number}", response_model=AnswerReply | AnswersReply)
-def stored_answer(served: Served, caller: CurrentCaller, number: EntryNumber) -> Described:
+def stored_answer(
+    served: Served, caller: CurrentCaller, number: EntryNumber, limit: CellLimit = PAGE, cursor: CellCursor = ""
+) -> Described:
     mine = None if caller.role == OWNER else caller.name
     ledger = served.session.ledger
     listed = page(ledger, dataset=served.name, kind=CHARGED, user=mine, after=number - 1, limit=1)
@@ -311,7 +373,8 @@ def stored_answer(served: Served, caller: CurrentCaller, number: EntryNumber) ->
             "See GET /v1/data/{name}/history.",
         )
     answers = stored_answers(receipt, again, served.policy)
-    return dict((answers[0] if len(again.queries) == 1 else answers).to_dict())
+    first = _cell_after(cursor, receipt.entry.hash) if cursor else 0
+    return _page_of(answers[0] if len(again.queries) == 1 else answers, first, limit)
 
 
 @routes.get("/data/{name}/history", response_model=HistoryPage)

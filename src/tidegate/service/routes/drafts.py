@@ -161,11 +161,13 @@ async def upload_file(
     encoding: Annotated[str, Query(max_length=20, description="The encoding of a CSV file.")] = "utf-8",
     comma: Annotated[bool, Query(description="Rewrite numbers such as 1.234,50 and dates such as 31.12.2024.")] = False,
     trim: Annotated[bool, Query(description="Remove spaces around the values of a CSV file.")] = False,
+    lower: Annotated[bool, Query(description="Write the values of a CSV file in lower case.")] = False,
+    rename: Annotated[bool, Query(description="Number column names that are missing or repeated.")] = False,
 ) -> Described:
     stored = await run_in_threadpool(shop.drafts.find, draft)
     refuse_published(stored)
     earlier = await run_in_threadpool(own_upload, shop, stored)
-    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding, comma, trim, earlier)
+    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding, comma, trim, lower, rename, earlier)
     path, types = await upload.receive(request.stream(), patience=shop.settings.upload_patience)
     source = {"kind": "upload", "label": path.name, "path": f"data/{path.name}", "size": path.stat().st_size}
     updated = await run_in_threadpool(set_source, shop, stored, source, types)

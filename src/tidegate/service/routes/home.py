@@ -15,7 +15,7 @@ from tidegate.charts import Axis, Band, Chart, Rule, Table
 from tidegate.errors import TidegateError
 from tidegate.ledger import Ledger
 from tidegate.ledger.explain import page as ledger_page
-from tidegate.ledger.jobs import RUNNING, WAITING, Jobs
+from tidegate.ledger.jobs import Jobs
 from tidegate.ledger.spending import (
     Charge,
     Spending,
@@ -34,6 +34,7 @@ from tidegate.service.models.access import Home
 from tidegate.service.routes.collection_drafts import list_collections
 from tidegate.service.routes.datasets import summary
 from tidegate.service.routes.dependencies import CurrentCaller, Described, router
+from tidegate.service.routes.health import witness_states
 
 routes = router()
 RECENT, WEEK = 5, timedelta(days=7)
@@ -73,7 +74,6 @@ def dataset_home(
     charges = spending.charges(served.name) if content["account"] else []
     users = people(served.name, charges, limits, now)
     count, since = waiting_since(ledger, served.name) if served.policy.release_promises else (0, "")
-    jobs = [job for job in Jobs(ledger.store).of(served.name, limit=1000) if job.state in (WAITING, RUNNING)]
     chart = spending_chart(charges, content["account"], now) if charts and charges else None
     return {
         **content,
@@ -81,7 +81,7 @@ def dataset_home(
         "recent": recent_queries(ledger, served.name),
         "waiting": {"count": count, "since": since or None, "days": _days(since, now) if since else None},
         "reports": reports_of(served),
-        "jobs": [job_to_dict(job) for job in jobs],
+        "jobs": [job_to_dict(job) for job in Jobs(ledger.store).unfinished(served.name)],
         "alerts": dataset_warnings(served, content),
         "chart": chart,
     }
@@ -171,6 +171,11 @@ def service_warnings(request: Request, caller: Caller) -> list[Described]:
         _warning(f"{name} is not served. {problem}", "Correct the file.", "/console/drafts")
         for name, problem in datasets.refused.items()
     ]
+    warnings += [
+        _warning(f"The witness {state.address} is behind: {state.problem.rstrip('.')}.", WITNESS, LEDGER)
+        for state in witness_states(request)
+        if state.problem
+    ]
     ledger = datasets.ledger  # one in a database has its own backups, and no record beside a file
     if ledger.store.path is None or not has_released(ledger):
         return warnings
@@ -187,6 +192,7 @@ def service_warnings(request: Request, caller: Caller) -> list[Described]:
 
 
 LEDGER = "/console/ledger"
+WITNESS = "Charges continue. Check its address and its disk: tidegate ledger witness LEDGER"
 
 
 def _ago(at: str, now: datetime) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from tidegate.errors import NotThere
-from tidegate.ledger import Ledger, export_lines
-from tidegate.ledger.entry import Entry
+from tidegate.errors import NotThere, Unsupported
+from tidegate.ledger import Ledger, export_lines, queries
+from tidegate.ledger.entry import ANSWERED, CHARGED, REPEATED, Entry, entry_from
 from tidegate.ledger.explain import accounts, page
 from tidegate.ledger.upkeep import note_work
+from tidegate.ledger.witness import public_keys
 from tidegate.service.access.callers import Caller
-from tidegate.service.models.access import LedgerEntry, LedgerPage, LedgerTotals, LedgerVerdict
+from tidegate.service.access.permissions import OWNER
+from tidegate.service.models.access import EntryProof, LedgerEntry, LedgerPage, LedgerTotals, LedgerVerdict
 from tidegate.service.pagination import Cursor, Limit, link_next, position_number, read_cursor, write_cursor
 from tidegate.service.routes.dependencies import CurrentCaller, Described, EntryNumber, router
 
@@ -155,6 +158,47 @@ def search(
         if len(read) < size:
             return matches, None
     return matches, after
+
+
+@routes.get("/ledger/entries/{entry}/proof", response_model=EntryProof)
+def entry_proof(
+    request: Request,
+    response: Response,
+    caller: CurrentCaller,
+    entry: Annotated[str, Path(pattern=r"^([0-9]{1,7}|[0-9a-f]{8,64})$", description="Its number or its hash.")],
+) -> Described:
+    ledger, proof = _ledger(request), None
+    if not can_prove(ledger):
+        raise NotThere(
+            "The ledger has no signing key yet, so there are no proofs.",
+            "The data holder creates one: tidegate ledger witness POLICY --new-key",
+        )
+    with suppress(Unsupported):
+        proof = ledger.prove(entry)
+    if proof is None or not _is_own(ledger, caller, entry_from(proof["entry"])):
+        raise NotThere("You have no entry with this number or hash.", "Use the entry that your answer shows.")
+    response.headers["content-disposition"] = f'attachment; filename="entry-{proof["index"]}.proof.json"'
+    return proof
+
+
+def can_prove(ledger: Ledger) -> bool:
+    """Return whether the ledger has a key that signs proofs."""
+    with ledger.store.reading() as connection:
+        return bool(public_keys(connection))
+
+
+def _is_own(ledger: Ledger, caller: Caller, entry: Entry) -> bool:
+    """Return whether a caller can see an entry: an owner those of their data sets, others their own charges and results."""
+    if caller.role == OWNER:
+        return _can_see(caller, entry.account)
+    if entry.kind not in (CHARGED, ANSWERED, REPEATED) or not _can_see(caller, entry.account):
+        return False
+    content = entry.content()
+    if "who" not in content:
+        with ledger.store.reading() as connection:
+            charge = queries.numbered(connection, content["charge"])
+        content = charge.content() if charge else {}
+    return bool(caller.name) and content.get("who") == caller.name
 
 
 @routes.get("/ledger/verification", response_model=LedgerVerdict)

@@ -1,4 +1,4 @@
-"""Release desks: state, requests, status, withdrawals, released records, audits; and a respondent's own record.
+"""Release desks: state, queue, requests, status, withdrawals, released records; and a respondent's own record.
 
 Keys identify people, so they are sent in bodies and never in URLs, which end up in the logs of proxies.
 """
@@ -17,10 +17,10 @@ from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
 
 from tidegate.charts import Chart
-from tidegate.errors import Infeasible, Unsupported
+from tidegate.errors import NotThere
 from tidegate.frames import safe_cell
+from tidegate.ledger.release_book import StoredRequest
 from tidegate.policy import Hiding
-from tidegate.policy.hiding import join_hidings
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.models.releases import (
@@ -28,13 +28,13 @@ from tidegate.service.models.releases import (
     HidingDesk,
     OutcomeList,
     OwnRecord,
-    ReleaseAudit,
+    QueuePage,
     ReleasedPage,
     RequestOutcome,
     Withdrawn,
 )
 from tidegate.service.openapi_examples import EXAMPLES
-from tidegate.service.pagination import Cursor, Limit, link_next, position_number, read_cursor, write_cursor
+from tidegate.service.pagination import Cursor, Limit, first_page, link_next, position_number, read_cursor, write_cursor
 from tidegate.service.routes.dependencies import (
     NAMED,
     Charts,
@@ -45,10 +45,12 @@ from tidegate.service.routes.dependencies import (
     router,
     with_charts,
 )
-from tidegate.service.routes.selections import hiding_state, open_selections
+from tidegate.service.routes.release_audits import last_simulation
+from tidegate.service.routes.selections import hiding_state
 
 if TYPE_CHECKING:
-    from tidegate.audit import Observation
+    from tidegate.release.layout import Layout
+    from tidegate.release.queue import WaitingRequest
     from tidegate.release.result import Outcome
     from tidegate.release.tracks import Track
 
@@ -60,7 +62,6 @@ Released = Annotated[
 Promise = Annotated[str, Path(pattern=NAMED, examples=["headquarters"])]
 RecordKey = Annotated[str, Field(min_length=1, max_length=1000)]
 AT_ONCE = 1000  # records per read of a file
-MOST_RECORDS = 5000  # of a simulated data set
 PAGE = {"example": EXAMPLES["GET", "/v1/data/{name}/desks/{promise}/released"]}
 FILES: Any = {
     200: {
@@ -78,19 +79,6 @@ class RecordRequest(Form):
 class SingleKey(Form):
     model_config = ConfigDict(json_schema_extra={"example": {"key": "1234"}})
     key: RecordKey
-
-
-class Audit(Form):
-    model_config = ConfigDict(json_schema_extra={"example": {"worlds": 20, "records": 400, "profile": [1, 1, 2, 4]}})
-    worlds: int = Field(20, ge=2, le=60, description="The number of simulated pairs of data sets.")
-    records: int = Field(400, ge=10, le=MOST_RECORDS, description="The number of records in each data set.")
-    profile: list[Annotated[float, Field(ge=0, le=1e9)]] = Field(
-        [],
-        max_length=1000,
-        description="The distribution of values in a sensitive group; by default the policy's first profile, or the "
-        "first half of the values three times as likely under a hiding promise.",
-    )
-    seed: int = Field(1, ge=0, le=2**31)
 
 
 @routes.get("/record", response_model=OwnRecord)
@@ -124,7 +112,8 @@ def desk_state(
     ] = "",
 ) -> Described:
     if promise in served.policy.hidings:
-        return {**describe_promise(served, promise), **hiding_state(served, promise)}
+        state = {**describe_promise(served, promise), **hiding_state(served, promise)}
+        return {**state, "simulation": last_simulation(served, promise)}
     from tidegate.release.mechanisms import REGISTERED  # here: numba is slow to import
 
     desk = served.desk(promise)
@@ -152,6 +141,7 @@ def desk_state(
         "watched": {test.name: {"measure": test.measure, "sees": test.sees, "blind": test.blind} for test in watched},
         "tests": tests,
         "tracks": [_track(names, history) for history in _tracks(served, promise)],
+        "simulation": last_simulation(served, promise),
     }
     return with_charts(state, _charts(served, promise, names, counts, track)) if charts else state
 
@@ -189,6 +179,53 @@ def _track(names: list[str], track: Track) -> Described:
         "values": track.values.tolist(),
         "critical": [_finite(value) for value in track.critical.tolist()],
     }
+
+
+@routes.get("/data/{name}/desks/{promise}/queue", response_model=QueuePage)
+def read_queue(
+    request: Request,
+    response: Response,
+    served: Served,
+    promise: Promise,
+    cursor: Cursor = "",
+    limit: Limit = 20,
+    order: Annotated[Literal["oldest", "newest"], Query(description="Which requests come first.")] = "oldest",
+) -> Described:
+    desk, listed = served.desk(promise), f"queue-{order}"
+    if promise in served.policy.hidings:
+        raise NotThere("A hiding promise has no queue: each request is released or withheld at once.")
+    after = read_cursor(listed, cursor, position_number, 0)
+    rows, waiting = desk.queue(after, limit=limit + 1, newest=order == "newest")
+    shown, following = first_page(rows, limit, lambda row: row.request.number, listed)
+    names = {name: desk.layout.target_names(name) for name in desk.plans}
+    return {
+        "requests": [_queued(row, names, promise, _stored_key(row.request, served, desk.layout)) for row in shown],
+        "waiting": waiting,
+        "next": link_next(request, response, following),
+    }
+
+
+def _queued(row: WaitingRequest, names: dict[str, list[str]], promise: str, key: str | None) -> Described:
+    obstacles = [
+        {
+            "promise": obstacle.promise,
+            "test": obstacle.test,
+            "group": _group(names[obstacle.promise], obstacle.target),
+            "value": _finite(obstacle.value),
+            "critical": _finite(obstacle.critical),
+            "excess": obstacle.excess,
+        }
+        for obstacle in row.obstacles
+    ]
+    about = {"number": row.request.number, "key": key, "since": row.since}
+    return {**about, "group": names[promise][row.target], "obstacles": obstacles}
+
+
+def _stored_key(request: StoredRequest, served: ServedDataset, layout: Layout) -> str | None:
+    """Return the key in a stored record; None if the desk does not release it: then only a keyed hash is stored."""
+    key = key_column(served)
+    value = request.shown([key])[key] if key and key in layout.columns else None
+    return None if value is None else str(value)
 
 
 @routes.post("/data/{name}/desks/{promise}/requests", response_model=OutcomeList)
@@ -287,66 +324,10 @@ def _json(parts: Iterator[list[dict[str, Any]]]) -> Iterator[str]:
     yield "[]\n" if before == "[" else "]\n"
 
 
-@routes.post("/data/{name}/desks/{promise}/audits", response_model=ReleaseAudit)
-def audit_release(served: Served, promise: Promise, body: Audit) -> Described:
-    size: dict[str, Any] = {"worlds": body.worlds, "records": body.records, "seed": body.seed}
-    simulate = _observe_hiding if promise in served.policy.hidings else _observe_concealment
-    observations = simulate(served, promise, body.profile, size)
-    return {"observations": [_without_nan(observation.to_dict()) for observation in observations], **size}
-
-
-def _observe_concealment(
-    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
-) -> list[Observation]:
-    from tidegate.audit import observe  # here: numba is slow to import
-    from tidegate.audit.releases.comparison import observe_hiding
-    from tidegate.audit.releases.worlds import Everything
-
-    plan = served.desk(promise).plans[promise]
-    weights = profile or _profile(served, promise)
-    _check_profile(weights, plan.values)
-    hiding = Hiding(reveals=plan.promise.reveals, about=plan.promise.about, mix="table")
-    return [
-        *observe(plan, weights, control=Everything, **size),
-        *observe(plan, weights, **size),
-        *observe_hiding(plan, hiding, weights, **size, same_data_set=True),
-    ]
-
-
-def _observe_hiding(
-    served: ServedDataset, promise: str, profile: list[float], size: dict[str, Any]
-) -> list[Observation]:
-    """Compare both kinds of promises. Ordinary groups have the values of the open selection's mix."""
-    from tidegate.audit.releases.comparison import compare  # here: numba is slow to import
-
-    selections = open_selections(served)
-    if not selections:
-        raise Infeasible(
-            "The selection is not open yet, so there is no mix to simulate with.", "Open the selection first."
-        )
-    quotas = selections[0].quotas
-    if profile:
-        _check_profile(profile, len(quotas.mix))
-    return compare(join_hidings(served.policy.hidings).promise, quotas.mix, quotas.sizes, profile, **size)
-
-
-def _check_profile(profile: list[float], values: int) -> None:
-    if len(profile) != values or not sum(profile):
-        raise Unsupported(
-            f"The profile must have {values:,} weights, one per value, and not all can be 0.",
-            "Specify the distribution of values in a sensitive group.",
-        )
-
-
 def key_column(served: ServedDataset) -> str:
     """Return the name of the key column; empty if there is more than one."""
     keys = [name for name, attribute in served.policy.attributes.items() if attribute.kind == "key"]
     return keys[0] if len(keys) == 1 else ""
-
-
-def _profile(served: ServedDataset, promise: str) -> list[float]:
-    profiles = list(served.policy.concealments[promise].profiles.values())
-    return [float(weight) for weight in profiles[0].values] if profiles else []
 
 
 def _refuse_others(request: Request, served: ServedDataset, caller: Caller, keys: list[str]) -> None:
@@ -359,7 +340,3 @@ def _group(names: list[str], target: int | None) -> str:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _finite(value) if isinstance(value, float) else value for name, value in values.items()}

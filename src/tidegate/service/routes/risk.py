@@ -29,6 +29,7 @@ from tidegate.service.models.risk import (
 from tidegate.service.routes.dependencies import Charts, Described, Form, Number, router, with_charts
 from tidegate.service.routes.risk_charts import breaches_chart, curve_chart, errors_chart, operators_chart
 from tidegate.service.routes.risk_meaning import curve, identification, meaning
+from tidegate.service.routes.risk_practice import Practice, practice
 from tidegate.service.routes.risk_readings import Reading, possibilities, readings_of, readings_to_dict
 from tidegate.web.snippets.risk import advice_code, baskets_code, conversion_code, operators_code
 
@@ -214,6 +215,16 @@ def draw_risk(
 ) -> Described:
     count, end = possibilities(exact(worlds), within), None if most is None else exact(most)
     return {"worlds": worlds, **curve(count, most=end, points=points, guarantee=guarantee or "worst-case")}
+
+
+@routes.get("/risk/practice")
+def describe_practice(
+    one_in: Annotated[Figure, Query(description="20: nobody's value can be guessed with more than 1 chance in 20.")],
+    worlds: Figure,
+    within: Within = 0,
+    people: Annotated[int, Query(ge=1, le=10**12, description="The number of people in the data set.")] = 10_000,
+) -> Practice:
+    return practice(exact(one_in), exact(worlds), within=within, people=people)
 
 
 @routes.post("/risk/operators", response_model=MeasuredOperator)

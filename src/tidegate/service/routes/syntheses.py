@@ -6,7 +6,9 @@ import io
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from tidegate.accounting import Amount
 from tidegate.charts import Chart
@@ -16,7 +18,8 @@ from tidegate.ledger.remarks import refuse_suspended
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.etags import is_known, tag_of, unchanged
-from tidegate.service.jobs import charged_for, job_to_dict, new_job, tables_of
+from tidegate.service.job_events import EVENTS, follow
+from tidegate.service.jobs import cancel_job, charged_for, job_to_dict, new_job, refuse_large, tables_of
 from tidegate.service.models.syntheses import (
     PaidQualityReply,
     QualityReport,
@@ -112,6 +115,7 @@ class QualityPurchase(Form):
 @routes.post("/data/{name}/syntheses/previews", response_model=SynthesisPreviewReply)
 def preview_synthesis(request: Request, served: Served, caller: CurrentCaller, body: Synthesis) -> Described:
     options = body.options()
+    refuse_large(served, options, request.app.state.settings)
     before = served.session.preview_synthesis(**options).to_dict()
     service = {"address": service_url(request), "dataset": served.name}
     return {**before, "code": synthesis_code(options, **service, preview=caller.role != OWNER)}
@@ -124,6 +128,7 @@ def start_synthesis(
     if caller.role != OWNER:
         refuse_suspended(served.session.ledger.store, served.name)
     options = body.options()
+    refuse_large(served, options, request.app.state.settings)
     body.refuse_other_price(served.session.preview_synthesis(**options).cost)  # this also refuses impossible requests
     job = new_job(served.name, options, user=caller.name, request=caller_key(caller, key))
     return job_to_dict(_jobs(served).add(job))
@@ -142,6 +147,16 @@ def list_syntheses(
 @routes.get("/data/{name}/syntheses/{job}", response_model=SynthesisJob)
 def synthesis_state(served: Served, job: JobName) -> Described:
     return job_to_dict(_job(served, job))
+
+
+@routes.get("/data/{name}/syntheses/{job}/events", response_class=StreamingResponse, responses=EVENTS)
+async def synthesis_events(request: Request, served: Served, caller: CurrentCaller, job: JobName) -> StreamingResponse:
+    return await follow(request, caller, await run_in_threadpool(_job, served, job))
+
+
+@routes.post("/data/{name}/syntheses/{job}/cancellation", response_model=SynthesisJob)
+def cancel_synthesis(served: Served, caller: CurrentCaller, job: JobName) -> Described:
+    return job_to_dict(cancel_job(served, _job(served, job), user=caller.name))
 
 
 @routes.get("/data/{name}/syntheses/{job}/tables", response_model=SyntheticTableSet)

@@ -42,18 +42,35 @@ def _quiet(run: Callable[[], Any]) -> Any:
         return None
 
 
+def read_identity(table: Any) -> str:
+    """Return what the server says of a table or view: cluster, database and object; empty if it does not say.
+
+    A restored dump has other numbers. A role without the right to read the cluster's number has an empty identity.
+    """
+    text = _quoted_name(table).replace("'", "''")
+    statement = f"""
+        SELECT concat_ws(' ', 'postgres', s.system_identifier, d.oid, c.oid) AS identity
+        FROM pg_control_system() s, pg_database d, pg_class c
+        WHERE d.datname = current_database() AND c.oid = to_regclass('{text}')"""  # noqa: S608
+    rows = _quiet(lambda: table.get_backend().sql(statement, schema={"identity": "string"}).to_pyarrow())
+    return str(rows["identity"][0]) if rows is not None and rows.num_rows else ""
+
+
 def read_counters(table: Any) -> str:
     """Return Postgres' counters of changes to a table; empty for views and partitions, which have no counters.
 
     The counters are up to a second late, and restart after a crash of the server.
     """
-    name = getattr(table.op(), "name", "")
-    schema = getattr(getattr(table.op(), "namespace", None), "database", None)
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in (schema, name) if part)
-    text = quoted.replace("'", "''")
+    text = _quoted_name(table).replace("'", "''")
     statement = f"""
         SELECT concat_ws(' ', current_database(), c.oid, c.relfilenode, s.n_tup_ins, s.n_tup_upd, s.n_tup_del) AS counters
         FROM pg_class c JOIN pg_stat_all_tables s ON s.relid = c.oid
         WHERE c.oid = to_regclass('{text}') AND c.relkind IN ('r', 'm')"""  # noqa: S608
     counters = _quiet(lambda: table.get_backend().sql(statement, schema={"counters": "string"}).to_pyarrow())
     return str(counters["counters"][0]) if counters is not None and counters.num_rows else ""
+
+
+def _quoted_name(table: Any) -> str:
+    name = getattr(table.op(), "name", "")
+    schema = getattr(getattr(table.op(), "namespace", None), "database", None)
+    return ".".join('"' + part.replace('"', '""') + '"' for part in (schema, name) if part)

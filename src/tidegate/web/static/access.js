@@ -1,5 +1,6 @@
 // Create tokens and one-time links, show each once, revoke tokens after a confirmation, end sessions.
 
+import { url } from "./address.js";
 import { showCode } from "./code.js";
 import { element, number } from "./elements.js";
 import { post, remove } from "./api.js";
@@ -62,7 +63,7 @@ function snippet(kind, text) {
 
 /** Show a new token once; the page stores it nowhere. */
 function showToken(token) {
-  const link = `${location.origin}/console/sign-in#${token.token}`;
+  const link = `${location.origin}${url("/console/sign-in")}#${token.token}`;
   const until = token.expires.slice(0, 10);
   const role = token.role === "respondent" ? "a respondent" : `an ${token.role}`;
   byId("made").replaceChildren(

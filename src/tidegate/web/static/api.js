@@ -1,5 +1,6 @@
 // Requests to the service in JSON. An error is shown on the page, and the result is null.
 
+import { path, url } from "./address.js";
 import { endSession, hasTypedWork, isAttended, requestSent } from "./session.js";
 
 const csrf = () => document.querySelector('meta[name="csrf"]')?.content ?? ""; // a new sign-in in another tab changes it
@@ -15,7 +16,7 @@ export async function quietly(method, address, body, more = {}) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {
-    response = await fetch(address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(url(address), { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch {
     return { error: { code: "unreachable", what: "The service cannot be reached.", do: "Check that it is running, then try again.", facts: {} } };
   }
@@ -24,9 +25,9 @@ export async function quietly(method, address, body, more = {}) {
     return { error: ENDED };
   }
   if (response.status === 401) {
-    const page = location.pathname + location.search;
+    const page = path() + location.search;
     try { sessionStorage.setItem(`hash of ${page}`, location.hash); } catch { /* private windows store nothing */ }
-    location.assign(`/console/sign-in?next=${encodeURIComponent(page)}`);
+    location.assign(url(`/console/sign-in?next=${encodeURIComponent(page)}`));
     return new Promise(() => {}); // the page is about to close
   }
   if (isAttended()) requestSent();

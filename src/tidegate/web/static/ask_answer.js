@@ -1,6 +1,7 @@
 // An answer: the number with its interval, its cost, its ledger entry, and the change of the meters; groups as bars and a table.
 
-import { get } from "./api.js";
+import { pageOf, url } from "./address.js";
+import { get, tell, view } from "./api.js";
 import { show } from "./chart.js";
 import { amount, element, fill, number } from "./elements.js";
 
@@ -14,7 +15,8 @@ export function answered(result, link = "") {
   permanent = link;
   const parts = result.answers ?? (result.derivations ? derivedParts(result.derivations) : [result]);
   const lines = result.tables ? [...result.tables.flatMap(resultOf), measuredOf(parts)] : parts.flatMap(lineOf);
-  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)));
+  if (result.cells) lines.push(pagesOf(result));
+  lines.push(element("p", { class: "quiet" }, result.derivations ? "Derived from earlier answers, free." : charged(result)), ...proofOf(result));
   byId("told").replaceChildren(...lines);
   showLinks(link);
   byId("result").hidden = false;
@@ -31,8 +33,8 @@ function showLinks(link) {
   byId("files").hidden = !link;
   if (!link) return;
   const hash = link.slice(-12);
-  const file = ([name, query]) => element("a", { href: link + query, download: query ? "" : `answer-${hash}.json` }, name);
-  byId("files").replaceChildren(element("a", { href: link.replace("/v1/", "/console/") }, "Permanent link"), ...FILES.map(file));
+  const file = ([name, query]) => element("a", { href: url(link + query), download: query ? "" : `answer-${hash}.json` }, name);
+  byId("files").replaceChildren(element("a", { href: pageOf(link) }, "Permanent link"), ...FILES.map(file));
 }
 
 /** Another order of the groups: the service draws the stored answer again, which is free. */
@@ -42,6 +44,32 @@ async function reorder() {
 }
 
 byId("order")?.addEventListener("change", reorder);
+
+/** The part of a large answer that is shown, and buttons for the parts before and after it, which are free. */
+function pagesOf(result) {
+  const shown = (result.answers ?? [result]).reduce((sum, part) => sum + part.rows.length, 0);
+  const size = result.size ?? shown; // of the first page: the last one can be shorter
+  const turn = async (cursor) => {
+    const { value, error } = await result.load(cursor);
+    tell(error);
+    if (value) answered({ ...result, size, rows: value.rows, answers: value.answers, first: value.first, next: value.next }, permanent);
+  };
+  const button = (text, cursor) => {
+    const control = element("button", { type: "button", disabled: !cursor }, text);
+    control.addEventListener("click", () => turn(cursor));
+    return control;
+  };
+  const before = result.first > 0 && `${result.entry}.${Math.max(0, result.first - size)}`;
+  const range = `Numbers ${(result.first + 1).toLocaleString("en")} to ${(result.first + shown).toLocaleString("en")} of ${result.cells.toLocaleString("en")}`;
+  return element("p", { class: "pages" }, button("Previous", before), element("span", { class: "quiet" }, ` ${range} `), button("Next", result.next));
+}
+
+/** A link to the proof that the ledger contains the entry of a new answer. */
+function proofOf(result) {
+  if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
+  const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
+  return [element("p", { class: "quiet small" }, element("a", { href: `/v1/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
+}
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
 function resultOf({ columns, rows, intervals, notes }) {
@@ -59,7 +87,7 @@ const measuredOf = (parts) => element("details", { hidden: !parts.length }, elem
 
 function lineOf(part) {
   const paragraphs = [element("p", { class: "quiet" }, `${part.question.charAt(0).toUpperCase()}${part.question.slice(1)}`)];
-  if (part.rows.length === 1) paragraphs.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)), ...rawOf(part.rows[0], part.statistic));
+  if (part.rows.length === 1 && part.cells_from === undefined) paragraphs.push(element("p", { class: "answer" }, ...single(part.rows[0], part.statistic)), ...rawOf(part.rows[0], part.statistic));
   else if (part.rows.length) paragraphs.push(tableOf(part));
   else paragraphs.push(element("p", {}, "This cannot be derived from earlier answers."));
   if (part.caution) paragraphs.push(element("p", { class: "quiet small" }, `${part.caution.charAt(0).toUpperCase()}${part.caution.slice(1)}.`));

@@ -29,11 +29,12 @@ export function buyer(at, { unit, left, answered, stale }) {
     if (sending) return;
     sending = true;
     button.disabled = true;
-    const { value, error } = await quietly("POST", `${at}/answers`, { quote: bought.quoted.quote, key: bought.key, charts: true });
+    const load = (cursor = "") => quietly("POST", `${at}/answers${cursor && `?cursor=${cursor}`}`, { quote: bought.quoted.quote, key: bought.key, charts: true });
+    const { value, error } = await load();
     sending = false;
     button.disabled = !offered;
     tell(error?.code === "stale-quote" ? { what: error.what, do: "Check the new price, then run the query again." } : error);
-    if (value) await answered(value, bought.quoted.link);
+    if (value) await answered({ ...value, load }, bought.quoted.link);
     else if (error.code !== "unreachable") stale(); // otherwise the same key is sent again: nothing is charged twice
   }
 

@@ -1,5 +1,6 @@
 // Save this question under a name. Saving is free; the question is opened again by its URL.
 
+import { url } from "./address.js";
 import { post } from "./api.js";
 import { element } from "./elements.js";
 import { fieldError } from "./field_errors.js";
@@ -17,7 +18,7 @@ export function saver(at, dataset, request) {
     const saved = await post(`${at}/questions`, { name, shared: byId("save-shared").checked, request: question });
     byId("save-go").disabled = false;
     if (!saved) return;
-    const link = (path, text) => element("a", { href: `/console/data/${dataset}/${path}` }, text);
+    const link = (path, text) => element("a", { href: url(`/console/data/${dataset}/${path}`) }, text);
     byId("save-state").replaceChildren("Saved: ", link(`ask?saved=${saved.id}`, saved.name), ". ", link("library", "All saved questions"));
     byId("save-name").value = "";
   }

@@ -1,5 +1,6 @@
 // A new collection: its attribute, the operators that meet a privacy requirement, the section of the policy, and its creation.
 
+import { pageOf } from "./address.js";
 import { showCode } from "./code.js";
 import { presets } from "./collect_baskets.js";
 import { element, number } from "./elements.js";
@@ -136,7 +137,7 @@ async function make() {
   if (!drafted) return;
   at("make-it").disabled = true;
   const created = await post(place, drafted);
-  if (created) location.assign(`${place.replace("/v1", "/console")}/${created.collection}`);
+  if (created) location.assign(pageOf(`${place}/${created.collection}`));
   else at("make-it").disabled = !drafted;
 }
 

@@ -2,12 +2,13 @@
 
 import { charts, nearest, showTests } from "./desk_charts.js";
 import { observers } from "./desk_audit.js";
+import { queue } from "./desk_queue.js";
 import { releasedRecords } from "./desk_released.js";
 import { requests } from "./desk_requests.js";
 import { live, timed } from "./live.js";
 import { get, view } from "./api.js";
 
-const desk = view(), showReleased = releasedRecords(desk);
+const desk = view(), showReleased = releasedRecords(desk), showQueue = queue(desk);
 const at = (id) => document.getElementById(id);
 let state = desk.state;
 
@@ -37,7 +38,7 @@ function show(latest) {
   at("nearest").textContent = nearest(state);
   if (first) showTests(at("watched"), state.watched);
   if (first) setProfile();
-  if (news || first) { charts(state, at("shown")); showReleased(); }
+  if (news || first) { charts(state, at("shown")); showReleased(); showQueue(); }
 }
 
 function queued() {

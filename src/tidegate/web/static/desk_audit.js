@@ -1,6 +1,7 @@
 // Observers: how often each finds the sensitive group, without control and under the tests of this desk.
 
 import { showCode } from "./code.js";
+import { showVerdict, simulationCard, statusOf } from "./desk_simulation.js";
 import { fill } from "./elements.js";
 import { timed } from "./live.js";
 import { withOptions } from "./snippets.js";
@@ -10,13 +11,14 @@ const at = (id) => document.getElementById(id);
 const area = (observation) => (observation.auc === null ? "too few records" : `${observation.auc.toFixed(2)} (${observation.low.toFixed(2)} to ${observation.high.toFixed(2)})`);
 
 export function observers(desk, current) {
+  const buttons = simulationCard();
   at("audit").addEventListener("submit", async (event) => {
     event.preventDefault();
     const request = { worlds: Number(at("worlds").value), records: Number(at("records").value), profile: weights() };
     if (!request.profile) return tell({ what: "The weights must be numbers separated by commas.", do: `Enter one weight per value${current() ? `: ${current().values.length} numbers` : ""}.` });
     showCode(withOptions(desk.all_codes.audit, Object.entries(request).map(([name, value]) => `${name}=${JSON.stringify(value)}`), []));
     const text = `Simulating ${request.worlds} pairs of ${request.records.toLocaleString("en")} records under each control`;
-    const { value, error } = await timed(at("simulating"), text, () => quietly("POST", `${desk.at}/audits`, request), event.target.querySelectorAll("button"));
+    const { value, error } = await timed(statusOf(event), text, () => quietly("POST", `${desk.at}/audits`, request), buttons);
     tell(error);
     return value ? show(value) : null;
   });
@@ -27,7 +29,8 @@ function weights() {
   return numbers.length && numbers.every((observation) => Number.isFinite(observation) && observation >= 0) ? numbers : null;
 }
 
-function show({ observations, worlds, records }) {
+function show({ observations, simulation, worlds, records }) {
+  showVerdict(simulation);
   const under = (test) => observations.filter((observation) => observation.test === test);
   const free = under("none"), hidden = under("hiding"), controlled = observations.filter(({ test }) => test !== "none" && test !== "hiding");
   const same = (group, observation) => group.find((each) => each.observer === observation.observer);

@@ -1,6 +1,6 @@
 // Elements, and numbers for people. The same rules as html/render.py.
 
-import { element } from "/client/elements.js";
+import { element } from "../client/elements.js";
 
 export { element };
 

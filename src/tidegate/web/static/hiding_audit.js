@@ -1,6 +1,7 @@
 // Observers under each kind of release promise: how much is released, and how well the best observer finds the group.
 
 import { showCode } from "./code.js";
+import { showVerdict, simulationCard, statusOf } from "./desk_simulation.js";
 import { fill } from "./elements.js";
 import { timed } from "./live.js";
 import { withOptions } from "./snippets.js";
@@ -20,19 +21,21 @@ function weights() {
 }
 
 export function comparison(desk) {
+  const buttons = simulationCard();
   at("audit").addEventListener("submit", async (event) => {
     event.preventDefault();
     const request = { worlds: Number(at("worlds").value), records: Number(at("records").value), profile: weights() };
     if (!request.profile) return tell({ what: "The weights must be numbers separated by commas.", do: `Enter one weight per value: ${desk.state.joint_values.length} numbers.` });
     showCode(withOptions(desk.all_codes.audit, Object.entries(request).map(([name, value]) => `${name}=${JSON.stringify(value)}`), []));
     const text = `Simulating ${request.worlds} pairs of ${request.records.toLocaleString("en")} records under each control`;
-    const { value, error } = await timed(at("simulating"), text, () => quietly("POST", `${desk.at}/audits`, request), event.target.querySelectorAll("button"));
+    const { value, error } = await timed(statusOf(event), text, () => quietly("POST", `${desk.at}/audits`, request), buttons);
     tell(error);
     return value ? show(value) : null;
   });
 }
 
-function show({ observations, worlds, records }) {
+function show({ observations, simulation, worlds, records }) {
+  showVerdict(simulation);
   const controls = [...new Set(observations.map(({ test }) => test))];
   const of = (test) => observations.filter((observation) => observation.test === test);
   fill(at("observers"), ["control", "released", "AUC", "best observer", "conclusion"], controls.map((test) => {

@@ -1,5 +1,6 @@
 // Functions of every console page: theme, explanations, sign out, copy buttons.
 
+import { url } from "./address.js";
 import { post, tell } from "./api.js";
 
 const root = document.documentElement;
@@ -34,7 +35,7 @@ function switchExplanations(button) {
 
 async function signOut() {
   const signedOut = await post("/v1/sign-out", {});
-  if (signedOut) location.assign(signedOut.next ?? "/console/sign-in");
+  if (signedOut) location.assign(signedOut.next ?? url("/console/sign-in"));
 }
 
 async function copy(button) {

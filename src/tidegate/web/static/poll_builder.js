@@ -1,5 +1,6 @@
 // The builder of a poll: the draft as fields, its expected error and texts from the service, and its opening.
 
+import { pageOf } from "./address.js";
 import { quietly, tell, view } from "./api.js";
 import { showCode } from "./code.js";
 import { element } from "./elements.js";
@@ -120,7 +121,7 @@ async function open() {
   tell(error);
   if (!value) return;
   forgetDraft(draftKey);
-  location.assign(`${page.at.replace("/v1", "/console")}/${value.poll}/share`);
+  location.assign(pageOf(`${page.at}/${value.poll}/share`));
 }
 
 // Events

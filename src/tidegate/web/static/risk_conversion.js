@@ -85,7 +85,7 @@ function showReadings(readings) {
   const sides = [readings["worst-case"], readings.average];
   const [worst, average] = sides;
   const each = (count) => sides.map(({ errors }) => number(errors.find((point) => point.answers === count)?.error, 3));
-  fill(at("readings"), ["", "for every response", "on average over the noise"], [
+  fill(at("readings"), ["measure", "for every response", "on average over the noise"], [
     ["limit of the total loss", `epsilon ${number(worst.epsilon)}`, `Z ${number(average.z)}`],
     ["yes/no certainty at most", ...sides.map((side) => chance(side.yes_no))],
     ["(epsilon, delta) at most", `${number(worst.epsilon_at_delta, 3)} with delta = 0`, `${number(average.epsilon_at_delta, 3)} with delta = 1e-6`],

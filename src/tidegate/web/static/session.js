@@ -1,5 +1,7 @@
 // The idle time of a session. Typing prolongs it, the page announces its end, and what was typed stays on the page.
 
+import { url } from "./address.js";
+
 const idle = Number(document.querySelector('meta[name="idle"]')?.content || 0) * 1000; // 0: there is no session to end
 const WARNING = Math.min(120_000, idle / 3);
 const ATTENDED = Math.min(60_000, idle / 4);
@@ -27,7 +29,7 @@ export const hasTypedWork = () => typed && location.hash.length < 2;
 export function endSession() {
   over = true;
   tell("over", ["You were signed out because nothing happened for a while. What you typed is still on this page."],
-    link("Sign in in a new tab", "/console/sign-in"), ", then come back here and continue.");
+    link("Sign in in a new tab", url("/console/sign-in")), ", then come back here and continue.");
 }
 
 function link(text, address) {
@@ -60,12 +62,12 @@ async function prolong() {
 
 /** Ask the service who is signed in. After a new sign-in in another tab, take over its CSRF token. */
 async function ask() {
-  const response = await fetch("/v1/me", { headers: { Accept: "application/json" } }).catch(() => null);
+  const response = await fetch(url("/v1/me"), { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response) return false; // not reachable: the next tick tries again
   if (response.status === 401) { endSession(); return false; }
   const me = await response.json();
   if (document.querySelector("[data-user]")?.dataset.user !== me.name) {
-    tell("other", ["Another user is signed in now."], link("Open the console again", "/console"));
+    tell("other", ["Another user is signed in now."], link("Open the console again", url("/console")));
     return false;
   }
   document.querySelector('meta[name="csrf"]').content = me.csrf ?? "";
@@ -85,7 +87,7 @@ async function tick() {
 
 /** The time is over here; another tab or an open request can have prolonged it. This question prolongs nothing. */
 async function check() {
-  const response = await fetch("/v1/me", { headers: { Accept: "application/json", "X-Unattended": "yes" } }).catch(() => null);
+  const response = await fetch(url("/v1/me"), { headers: { Accept: "application/json", "X-Unattended": "yes" } }).catch(() => null);
   if (response?.status === 401) endSession();
 }
 

@@ -1,5 +1,6 @@
 // Sign in with a token or a one-time link: typed, or in the fragment of a link, which browsers never send.
 
+import { url } from "./address.js";
 import { problemIn, tell } from "./api.js";
 
 const form = document.getElementById("sign-in");
@@ -8,13 +9,13 @@ async function signIn(token) {
   const body = JSON.stringify({ token });
   let response;
   try {
-    response = await fetch("/v1/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    response = await fetch(url("/v1/sign-in"), { method: "POST", headers: { "Content-Type": "application/json" }, body });
   } catch {
     return tell({ what: "The service cannot be reached.", do: "Check that it is running, then try again." });
   }
   const content = await response.json().catch(() => ({}));
   if (!response.ok) return tell(problemIn(content, response.status));
-  return location.replace(content.role === "respondent" ? "/console/record" : next());
+  return location.replace(url(content.role === "respondent" ? "/console/record" : next()));
 }
 
 /** The page to open after sign-in: a page of this console, and nothing else; with the query stored in its URL. */

@@ -6,7 +6,7 @@ import { chance, element, fill, number, shortUnit } from "./elements.js";
 import { aboveZero, fieldError } from "./field_errors.js";
 import { meter } from "./meter.js";
 import { listen, showSummaries } from "./synthesize_summary.js";
-import { watch, refresh } from "./synthesize_watch.js";
+import { watch, refresh } from "./job_watch.js";
 import { key, quietly, tell, view } from "./api.js";
 
 const PAUSE = 150; // milliseconds without a change before a preview is requested

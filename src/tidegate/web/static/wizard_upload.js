@@ -1,5 +1,6 @@
 // Upload a table: the file is sent as it is, with its progress, and the next step opens when it was read.
 
+import { url } from "./address.js";
 import { problemIn } from "./api.js";
 import { fieldError } from "./field_errors.js";
 
@@ -23,8 +24,8 @@ export function prepareUpload() {
 /** Send a file; fetch reports no progress of uploads. */
 function send(form, file) {
   const request = new XMLHttpRequest();
-  const query = new URLSearchParams({ name: file.name, encoding: byId("encoding").value, comma: byId("comma").checked, trim: byId("trim").checked });
-  request.open("PUT", `${form.dataset.address}?${query}`);
+  const query = new URLSearchParams({ name: file.name, encoding: byId("encoding").value, comma: byId("comma").checked, trim: byId("trim").checked, lower: byId("lower").checked, rename: byId("rename").checked });
+  request.open("PUT", url(`${form.dataset.address}?${query}`));
   request.setRequestHeader("X-CSRF-Token", CSRF);
   request.setRequestHeader("Accept", "application/json");
   request.upload.addEventListener("progress", (event) => show(event.loaded, event.total));
@@ -42,7 +43,7 @@ function show(loaded, total) {
 }
 
 function finish(form, request) {
-  if (request.status === 200) return location.assign(form.dataset.next);
+  if (request.status === 200) return location.assign(url(form.dataset.next));
   let content = {};
   try { content = JSON.parse(request.responseText); } catch { /* not JSON */ }
   const error = problemIn(content, request.status);
