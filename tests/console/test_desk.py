@@ -185,10 +185,10 @@ def test_tests_are_described_and_observers_simulated(console: Console, sign_in: 
     tab.get_by_label("Pairs of data sets").fill("3")
     tab.get_by_label("Records per data set").fill("60")
     tab.get_by_label("Distribution of values").fill("1, 1, 2")
-    tab.get_by_role("button", name="Simulate").click()
+    tab.get_by_role("button", name="Simulate", exact=True).click()
     tab.get_by_role("alert").get_by_text("4 weights").wait_for(timeout=PATIENT)
     tab.get_by_label("Distribution of values").fill("1, 1, 2, 6")
-    tab.get_by_role("button", name="Simulate").click()
+    tab.get_by_role("button", name="Simulate", exact=True).click()
     tab.locator("#observed", has_text="3 pairs of 60 records").wait_for(timeout=PATIENT)
     assert tab.get_by_role("alert").is_hidden()
     assert tab.locator("#observers tbody tr").count() > 5

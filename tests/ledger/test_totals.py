@@ -366,6 +366,7 @@ LATER_TABLES = [
     "tidegate_token_uses",
     "tidegate_diaries",
     "tidegate_leases",
+    "tidegate_library",
 ]  # of schema 0008 and later
 LATER_COLUMNS = [
     "tidegate_tokens.maker",

@@ -135,7 +135,9 @@ def furnish(console: Console) -> dict[str, str]:
 def simulate(console: Console) -> None:
     """Simulate the observers of both release desks, so that their cards show a verdict."""
     for name in ("soldiers", "barracks"):
-        _call(console, "POST", f"/v1/data/{name}/desks/headquarters/audits", json={"worlds": 20, "records": 400})
+        path = f"/v1/data/{name}/desks/headquarters"
+        weights = list(range(1, len(_call(console, "GET", path)["values"]) + 1))  # older people in the sensitive group
+        _call(console, "POST", f"{path}/audits", json={"worlds": 20, "records": 400, "profile": weights})
 
 
 def _call(console: Console, method: str, path: str, **more: Any) -> Any:

@@ -42,10 +42,10 @@ _DRAFT, _POLICY = "/drafts/{draft}", "/data/{name}/policy"
 _DESK, _SURVEY = "/data/{name}/desks/{promise}", "/data/{name}/collections/{collection}"
 _SURVEYS = "/data/{name}/collections"
 _POLLS, _POLL = "/data/{name}/polls", "/data/{name}/polls/{collection}"
+_JOBS, _AUDITS = "/data/{name}/syntheses", "/data/{name}/audits"
 _ANSWER = "/data/{name}/stored-answers/{answer}"
 _QUESTIONS, _QUESTION = "/data/{name}/questions", "/data/{name}/questions/{item}"
 _DASHBOARDS, _DASHBOARD = "/data/{name}/dashboards", "/data/{name}/dashboards/{item}"
-_JOBS, _AUDITS = "/data/{name}/syntheses", "/data/{name}/audits"
 
 _RULES = (
     Rule("GET", "/health", EVERYBODY, "health", "Check that the process responds"),
@@ -199,6 +199,7 @@ _RULES = (
         OWNERS,
         "synthesize",
         "Cancel a synthesis; its charge stays, and so does what it learned",
+        once=True,
     ),
     Rule(
         "GET",
@@ -232,7 +233,7 @@ _RULES = (
     Rule("GET", _AUDITS, OWNERS, "audit", "List all audits with their verdicts"),
     Rule("GET", f"{_AUDITS}/{{job}}", OWNERS, "audit", "Get the progress of an audit"),
     Rule("GET", f"{_AUDITS}/{{job}}/events", OWNERS, "audit", "Follow the progress as server-sent events"),
-    Rule("POST", f"{_AUDITS}/{{job}}/cancellation", OWNERS, "audit", "Cancel an audit"),
+    Rule("POST", f"{_AUDITS}/{{job}}/cancellation", OWNERS, "audit", "Cancel an audit", once=True),
     Rule("GET", f"{_AUDITS}/{{job}}/report", OWNERS, "audit", "Get the report of an audit, as JSON or HTML"),
     Rule("GET", "/ledger", OWNERS, "ledger", "Get the spent and remaining budget of every account"),
     Rule("GET", "/ledger/entries", OWNERS, "ledger", "List entries with their descriptions"),

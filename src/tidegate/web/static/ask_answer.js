@@ -28,23 +28,6 @@ export function answered(result, link = "") {
   byId("result").focus({ preventScroll: true });
 }
 
-/** The permanent link of an answer, and its files; the files come before a table of many rows. */
-function showLinks(link) {
-  byId("files").hidden = !link;
-  if (!link) return;
-  const hash = link.slice(-12);
-  const file = ([name, query]) => element("a", { href: url(link + query), download: query ? "" : `answer-${hash}.json` }, name);
-  byId("files").replaceChildren(element("a", { href: pageOf(link) }, "Permanent link"), ...FILES.map(file));
-}
-
-/** Another order of the groups: the service draws the stored answer again, which is free. */
-async function reorder() {
-  const result = await get(`${permanent}?charts=true&order=${byId("order").value}`);
-  if (result?.charts.answer) show("answer-chart", result.charts.answer);
-}
-
-byId("order")?.addEventListener("change", reorder);
-
 /** The part of a large answer that is shown, and buttons for the parts before and after it, which are free. */
 function pagesOf(result) {
   const shown = (result.answers ?? [result]).reduce((sum, part) => sum + part.rows.length, 0);
@@ -68,8 +51,25 @@ function pagesOf(result) {
 function proofOf(result) {
   if (!view().can_prove || !result.entry || Number(result.cost) === 0) return [];
   const note = " It shows later that the ledger still contains this entry: tidegate ledger check-proof FILE";
-  return [element("p", { class: "quiet small" }, element("a", { href: `/v1/ledger/entries/${result.entry}/proof`, download: "" }, "Download the proof of this entry."), note)];
+  return [element("p", { class: "quiet small" }, element("a", { href: url(`/v1/ledger/entries/${result.entry}/proof`), download: "" }, "Download the proof of this entry."), note)];
 }
+
+/** The permanent link of an answer, and its files; the files come before a table of many rows. */
+function showLinks(link) {
+  byId("files").hidden = !link;
+  if (!link) return;
+  const hash = link.slice(-12);
+  const file = ([name, query]) => element("a", { href: url(link + query), download: query ? "" : `answer-${hash}.json` }, name);
+  byId("files").replaceChildren(element("a", { href: pageOf(link) }, "Permanent link"), ...FILES.map(file));
+}
+
+/** Another order of the groups: the service draws the stored answer again, which is free. */
+async function reorder() {
+  const result = await get(`${permanent}?charts=true&order=${byId("order").value}`);
+  if (result?.charts.answer) show("answer-chart", result.charts.answer);
+}
+
+byId("order")?.addEventListener("change", reorder);
 
 /** The table of an SQL statement that computes with the answers; a noisy number itself has its 95% interval beside it. */
 function resultOf({ columns, rows, intervals, notes }) {
