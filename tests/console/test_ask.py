@@ -147,6 +147,7 @@ def test_large_answer_is_shown_in_pages_that_cost_nothing(fresh_console: Console
         route.continue_(url=f"{route.request.url}{'&' if '?' in route.request.url else '?'}limit=3")
 
     tab.route("**/data/people/answers*", with_three_cells)  # instead of 10,000
+    fill_form(tab, what="count")
     tab.get_by_role("checkbox", name="town").check()
     fill_form(tab, **{"epsilon-number": "0.3"})
     buy(tab)

@@ -163,10 +163,10 @@ class StoredQuestion:
     def of(cls, request: AnswerRequest, served: ServedDataset) -> StoredQuestion:
         """Look a question up in the ledger. No row is read, and nothing is charged."""
         session, policy = served.session, served.policy
-        asked = request.question(served)
-        queries = asked.queries if isinstance(asked, SqlPlan) else asked
-        if isinstance(asked, SqlPlan) and not queries:
-            answers = Answers((), Charge.nothing(session.account, policy), finish_sql(asked, ()))
+        requested = request.question(served)
+        queries = requested.queries if isinstance(requested, SqlPlan) else requested
+        if isinstance(requested, SqlPlan) and not queries:
+            answers = Answers((), Charge.nothing(session.account, policy), finish_sql(requested, ()))
             return cls("public numbers", answers, "0", session.account.unit, None)
         options = request.options()
         loss = resolve_loss(queries, policy, **{name: value for name, value in options.items() if name != "plan"})
@@ -179,8 +179,8 @@ class StoredQuestion:
             preview = session.preview(queries, **stated, plan=request.plan)
             return cls(says, None, str(preview.cost), unit, link)
         answers = planned.read(receipt, receipt.stored)
-        if isinstance(asked, SqlPlan) and not asked.plain:
-            answers = replace(answers, tables=finish_sql(asked, answers))
+        if isinstance(requested, SqlPlan) and not requested.plain:
+            answers = replace(answers, tables=finish_sql(requested, answers))
         return cls(says, answers, "0", unit, link)
 
     def to_dict(self) -> Described:
@@ -189,7 +189,7 @@ class StoredQuestion:
 
 
 def look_up(shelf: Shelf, item: Item) -> tuple[StoredQuestion | None, TidegateError | None]:
-    """Return what the ledger has for a saved question, or why it cannot be asked under the current policy."""
+    """Return what the ledger has for a saved question, or why it cannot be requested under the current policy."""
     try:
         return StoredQuestion.of(AnswerRequest.model_validate(json.loads(item.body)), shelf.served), None
     except (RequestError, PolicyError, TooManyCells) as error:  # they follow from the policy, and no row was read

@@ -1,5 +1,6 @@
 // Earlier queries, the latest first. Each comes with the request that returns its stored answer, which is free.
 
+import { pageOf } from "./address.js";
 import { amount, element } from "./elements.js";
 import { get } from "./api.js";
 
@@ -37,6 +38,6 @@ function line(entry, ask) {
   const said = element("span", { class: "said" }, about, entry.says);
   const button = element("button", { type: "button", class: "second-choice" }, "Show again (free)");
   button.addEventListener("click", () => ask(entry.again));
-  if (entry.again) said.append(" ", element("a", { href: entry.link.replace("/v1/", "/console/") }, "permanent link"));
+  if (entry.again) said.append(" ", element("a", { href: pageOf(entry.link) }, "permanent link"));
   return element("li", {}, said, entry.again ? button : element("span", { class: "quiet small" }, "no stored answer under the current policy"));
 }
