@@ -160,7 +160,7 @@ class LearnedMap(Reply):
 
 
 class SpentLoss(Reply):
-    epsilon: Amount | None = field("Epsilon; null if it has no limit.")
+    epsilon: Amount | None = optional("Epsilon; left out if it has no limit.")
     z: Amount = field("Z.")
     zcdp: Amount = field("Rho of zero-concentrated differential privacy.")
 
