@@ -123,7 +123,7 @@ def nearly_equal(ours: Any, recorded: Any) -> bool:
 @WHOLE_RUN
 @pytest.mark.parametrize("paper", PAPERS)
 def test_rows_are_those_before_the_packages_were_split(paper: str) -> None:
-    """rows.json was written by the code before the reproductions moved into a package of their own."""
+    """rows.json was written before the reproductions moved into a package; rows with noise again when its algorithm changed."""
     rows = {item.id: item.to_dict() for item in items_of(paper)}
     assert rows.keys() == ROWS[paper].keys()
     for name, (ours, status) in ROWS[paper].items():
