@@ -15,7 +15,7 @@ from tidegate.answer import Query, count, histogram, mean, median, regression, s
 from tidegate.answer.charts import error_chart
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss, resolve_loss
-from tidegate.charts import Band, Bar, Interval, Line
+from tidegate.charts import Cell, Interval
 from tidegate.errors import Infeasible, SourceUnreadable, Unsupported
 from tidegate.policy import Dataset, Identification, Integer, Loss, Policy
 from tidegate.policy.predicates import col
@@ -82,20 +82,18 @@ def test_wrong_number_of_rows_refuses_every_answer(open_session: OpenSession, qu
         session.answer(query, epsilon="0.1")
 
 
-def test_charts_show_bars_for_few_numbers_and_a_line_for_many(open_session: OpenSession) -> None:
+def test_charts_show_dots_for_groups_and_cells_for_two_columns(open_session: OpenSession) -> None:
     with open_session(epsilon="50") as session:
         short = session.answer(count().by("sex"), epsilon=1)
         long = session.answer(histogram("pay").by("town"), epsilon=1)
         single = session.answer(median("age"), epsilon=1)
-    bars, whiskers = short.plot().marks
-    assert isinstance(bars, Bar)
-    assert isinstance(whiskers, Interval)
-    assert bars.y == tuple(short.values.tolist())
-    assert (whiskers.low, whiskers.high) == tuple(tuple(end.tolist()) for end in short.interval() or ())
-    band, line = long.plot().marks
-    assert isinstance(band, Band)
-    assert isinstance(line, Line)
-    assert len(line.y) == long.values.size > 60
+    (dots,) = short.plot().marks
+    assert isinstance(dots, Interval)
+    assert dots.y == tuple(short.values.tolist())
+    assert (dots.low, dots.high) == tuple(tuple(end.tolist()) for end in short.interval() or ())
+    (cells,) = long.plot().marks  # of two columns
+    assert isinstance(cells, Cell)
+    assert len(cells.values) == long.values.size > 60
     assert f"and {long.values.size - 60:,} more" in long._repr_html_()
     assert "more</p>" not in short._repr_html_()
     assert (short.plot().x.title, single.plot().x.title) == ("sex", "")
