@@ -97,7 +97,7 @@ def test_charts_show_dots_for_groups_and_cells_for_two_columns(open_session: Ope
     assert f"and {long.values.size - 60:,} more" in long._repr_html_()
     assert "more</p>" not in short._repr_html_()
     assert (short.plot().x.title, single.plot().x.title) == ("sex", "")
-    assert (short.plot().y.title, single.plot().y.title) == ("rows", "age")
+    assert (short.plot().y.title, single.plot().y.title) == ("rows, with 95% intervals", "age")
     assert short.plot().title.startswith("The number of rows by sex. ")
     assert short.plot().table is not None
 
