@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SLOTS = {"poll": "canteen", "draft": "0" * 20, "job": "0" * 20, "audit": "0" * 20, "promise": "headquarters"}
+SLOTS |= {"item": "0" * 20, "answer": "0" * 64}
 COMBINATIONS = list(product(WIDTHS, THEMES))
 
 

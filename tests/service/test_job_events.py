@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -16,6 +18,14 @@ from support.service import RunningService, quiet_settings, run_service
 
 from tidegate.ledger.jobs import Jobs
 from tidegate.service.access.sessions import cookie_name
+
+T = TypeVar("T")
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine, run in a thread of its own: a browser of other tests keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(asyncio.run, work).result()
 
 
 def events_in(text: str) -> list[dict[str, str]]:
@@ -63,7 +73,7 @@ def test_quiet_stream_shows_signs_of_life_and_ends_by_itself(brief_service: Runn
 def test_stream_works_with_the_cookie_of_the_console(brief_service: RunningService) -> None:
     job = brief_service.post(JOBS, ASKED).json()["id"]
     brief_service.client.post("/v1/sign-in", json={"token": brief_service.tokens["owner"]})
-    assert cookie_name(secure=False) in brief_service.client.cookies
+    assert cookie_name(brief_service.app.state.settings) in brief_service.client.cookies
     assert len(events_in(brief_service.client.get(f"{JOBS}/{job}/events").text)) == 1
     brief_service.client.cookies.clear()
     assert brief_service.client.get(f"{JOBS}/{job}/events").status_code == 401
@@ -92,7 +102,7 @@ def test_streams_hold_no_threads_and_their_number_is_limited(brief_service: Runn
             return [response.status_code for response in responses], taken, [response.text for response in responses]
 
     with on_loopback(brief_service.app) as address:
-        statuses, taken, texts = asyncio.run(open_all(address))
+        statuses, taken, texts = run_apart(open_all(address))
     assert sorted(statuses) == [200] * 25 + [429] * 2
     assert taken < 5
     ends = [events_in(text)[-1]["event"] for text, status in zip(texts, statuses, strict=True) if status == 200]
@@ -115,6 +125,6 @@ def test_one_read_serves_all_streams(brief_service: RunningService, monkeypatch:
             await asyncio.gather(*(client.get(f"{JOBS}/{job}/events") for job in jobs * 4))
 
     with on_loopback(brief_service.app) as address:
-        asyncio.run(follow(address))
+        run_apart(follow(address))
     assert 1 <= len(reads) <= 8, "one read every half second"
     assert max(reads) == 3

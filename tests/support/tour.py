@@ -108,7 +108,7 @@ def _stop(rule: Rule, slots: dict[str, str], step: str) -> Stop:
 
 
 def furnish(console: Console) -> dict[str, str]:
-    """Add a poll, a draft, a synthesis and an audit, so that every page has something to show; return their names."""
+    """Add a poll, a draft, jobs and a dashboard, so that every page has something to show; return their names."""
 
     call = partial(_call, console)
     call("POST", "/v1/data/shop/polls", json=canteen(access="open", clients=400))
@@ -117,6 +117,11 @@ def furnish(console: Console) -> dict[str, str]:
     call("PUT", f"/v1/drafts/{draft}/file", content=MESSY, params=query)
     for step, fields in DRAFT.items():
         call("POST", f"/v1/drafts/{draft}/steps/{step}", json={"fields": fields})
+    request = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.1"}
+    offer = call("POST", "/v1/data/people/quotes", json=request)
+    call("POST", "/v1/data/people/answers", json={"quote": offer["quote"]})
+    saved = call("POST", "/v1/data/people/questions", json={"name": "towns", "request": request})["id"]
+    board = call("POST", "/v1/data/people/dashboards", json={"name": "Towns", "questions": [saved]})["id"]
     orders = {"syntheses": {"epsilon": "0.3"}, "audits": {"seconds": 5, "verbs": ["ledger"]}}
     jobs = {kind: call("POST", f"/v1/data/people/{kind}", json=order)["id"] for kind, order in orders.items()}
     until = time.monotonic() + PATIENCE / 1000
@@ -129,6 +134,8 @@ def furnish(console: Console) -> dict[str, str]:
         "job": jobs["syntheses"],
         "audit": jobs["audits"],
         "promise": "headquarters",
+        "item": board,
+        "answer": offer["link"].rpartition("/")[2],
     }
 
 
