@@ -12,7 +12,7 @@ from _ext.blocks import blocks
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text("utf-8")
 EXTRAS = {
-    "release", "collect", "synthesize", "audit", "service", "postgres", "spark", "sklearn", "polars", "witness", "all",
+    "release", "collect", "synthesize", "audit", "service", "postgres", "spark", "sklearn", "polars", "witness", "oidc", "all",
 }  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def test_card_shows_the_last_simulation(console: Console, sign_in: SignIn) -> No
     tab.get_by_label("Number of pairs").fill("2")
     tab.get_by_label("Records per data set").fill("60")
     card.get_by_role("button", name="Simulate observers").click()
-    card.get_by_text("simulated observers").wait_for(timeout=PATIENT)
+    card.locator('[data-part="verdict"]', has_text="simulated observers").wait_for(timeout=PATIENT)
     shown = card.locator('[data-part="verdict"]').inner_text()
     tab.reload()
     assert card.locator('[data-part="verdict"]').inner_text() == shown, "the service renders it"
