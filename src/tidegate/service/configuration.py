@@ -54,9 +54,10 @@ class Configuration:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return name, value and origin of every setting. Passwords and secrets are hidden."""
-        return [
-            (name, shown(name, getattr(self.settings, name)), self.origins.get(name, "program")) for name in kinds()
-        ]
+        defaults = {field.name: field.default for field in fields(Settings)}
+        values = {name: getattr(self.settings, name) for name in kinds()}
+        unnamed = {name: "default" if value == defaults[name] else "program" for name, value in values.items()}
+        return [(name, shown(name, value), {**unnamed, **self.origins}[name]) for name, value in values.items()]
 
 
 def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file: str = "") -> Configuration:
