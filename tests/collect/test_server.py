@@ -346,6 +346,12 @@ def test_older_ledger_is_migrated(tmp_path: Path) -> None:
             "spent_tokens",
             "tiles",
             "witnesses",
+            "replies",
+            "partners",
+            "limits",
+            "diaries",
+            "leases",
+            "library",
         ):
             connection.execute(text(f"DROP TABLE tidegate_{table}"))
         connection.execute(text("UPDATE tidegate_version SET version_num = '0002'"))

@@ -50,7 +50,7 @@ def test_backup_contains_every_row_and_is_private(ledger_url: str, tmp_path: Pat
     copied = backup(ledger, tmp_path / "b.ledger")
     copy = Ledger(str(tmp_path / "b.ledger"), read_only=True)
     assert rows(copy) == rows(ledger)
-    assert (copied.head, copied.entries) == (ledger.head(), 34 + ENTRIES + 1)
+    assert (copied.head, copied.entries) == (ledger.head(), 35 + ENTRIES + 1)
     assert copied.size == (tmp_path / "b.ledger").stat().st_size
     assert stat.S_IMODE((tmp_path / "b.ledger").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
