@@ -313,9 +313,9 @@ jobs = Table(
     Column("done", BigInteger, nullable=False),
     Column("of", BigInteger, nullable=False),
     Column("beat", Float, nullable=False),  # when the worker last said so, in seconds of the epoch
-    Column("kind", Text, nullable=False),  # synthesis, audit
-    Column("attempts", Integer, nullable=False),
-    Column("report", Text, nullable=False),  # of an audit that is done
+    Column("kind", Text, nullable=False, server_default="synthesis"),  # synthesis, audit
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("report", Text, nullable=False, server_default=text("''")),  # of an audit that is done
     Index("tidegate_jobs_request", "dataset", "request", unique=True),
     Index("tidegate_jobs_state", "state", "made"),
 )
