@@ -394,8 +394,11 @@ def test_planted_fault_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
 class Words:
     """A source that is neither secure nor seeded."""
 
+    def __init__(self) -> None:
+        self._source = SeededBits(1)
+
     def words(self, count: int) -> np.ndarray:
-        return SeededBits(1).words(count)
+        return self._source.words(count)
 
 
 def test_all_but_prepared_sources_are_inverted(
