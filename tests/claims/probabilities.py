@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import dataclass
 from functools import cache
 
 import mpmath
@@ -20,6 +21,16 @@ def bits(name: object) -> SeededBits:
     """Return a separate stream for each use. The seed is printed with a failure; set it to repeat the run."""
     print(f"TIDEGATE_SEED={SEED}")
     return SeededBits(f"{SEED}/{name}")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a seeded source, but of another class: a source that is neither secure nor seeded."""
+
+    source: SeededBits
+
+    def words(self, count: int) -> np.ndarray:
+        return self.source.words(count)
 
 
 def beyond(statistic: float, freedom: int) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any
@@ -18,7 +17,7 @@ from unittest.mock import patch
 import mpmath
 import numpy as np
 import pytest
-from claims.probabilities import ENOUGH, at_least, beyond, bits, chance, chance_of_both, epsilon_lower_bound
+from claims.probabilities import ENOUGH, Words, at_least, beyond, bits, chance, chance_of_both, epsilon_lower_bound
 from reference import exponential as slow_exponential
 from reference import laplace as slow_laplace
 
@@ -80,16 +79,6 @@ def plant(name: str, fault: Callable, function: Callable) -> Callable:
             return function(*args, **named)
 
     return faulty
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a seeded source, but of another class."""
-
-    source: SeededBits
-
-    def words(self, count: int) -> np.ndarray:
-        return self.source.words(count)
 
 
 def published(scale: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any
@@ -15,7 +14,7 @@ from unittest.mock import patch
 import mpmath
 import numpy as np
 import pytest
-from claims.probabilities import ENOUGH, bits, chance, chance_of_both
+from claims.probabilities import ENOUGH, Words, bits, chance, chance_of_both
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import average as slow
@@ -450,16 +449,6 @@ def with_faults(**faults: Callable[..., Any]) -> Sampler:
 def published(sigma: Fraction, *, size: int, bits: SeededBits) -> np.ndarray:
     """Draw by the published algorithm, which serves all sources that are neither secure nor seeded."""
     return discrete_gaussian(sigma, size=size, bits=Words(bits))
-
-
-@dataclass(frozen=True)
-class Words:
-    """The words of a seeded source, but of another class."""
-
-    source: SeededBits
-
-    def words(self, count: int) -> np.ndarray:
-        return self.source.words(count)
 
 
 def keep_all(magnitudes: np.ndarray, sigma: Fraction, bits: SeededBits) -> np.ndarray:

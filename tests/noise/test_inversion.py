@@ -19,6 +19,7 @@ import mpmath
 import numpy as np
 import pytest
 from claims import test_noise_claims as laplace_claims
+from claims.probabilities import Words
 from hypothesis import given
 from hypothesis import strategies as st
 from noise import test_gaussian as gaussian_claims
@@ -391,16 +392,6 @@ def test_planted_fault_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
 # Sources
 
 
-class Words:
-    """A source that is neither secure nor seeded."""
-
-    def __init__(self) -> None:
-        self._source = SeededBits(1)
-
-    def words(self, count: int) -> np.ndarray:
-        return self._source.words(count)
-
-
 def test_all_but_prepared_sources_are_inverted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -409,7 +400,7 @@ def test_all_but_prepared_sources_are_inverted(
     for draw in (discrete_laplace, discrete_gaussian):
         assert draw(F(3), size=2, bits=SecureBits()) == "inverted"
         assert draw(F(3), size=2, bits=SeededBits(1)) == "inverted"  # so that audits run what sessions run
-        assert isinstance(draw(F(3), size=2, bits=Words()), np.ndarray)
+        assert isinstance(draw(F(3), size=2, bits=Words(SeededBits(1))), np.ndarray)
 
 
 @pytest.mark.parametrize("spread", [F(0), F(-1), F(LARGEST + 1), F(1, LARGEST + 1)], ids=str)

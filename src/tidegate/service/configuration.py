@@ -56,8 +56,9 @@ class Configuration:
         """Return name, value and origin of every setting. Passwords and secrets are hidden."""
         defaults = {field.name: field.default for field in fields(Settings)}
         values = {name: getattr(self.settings, name) for name in kinds()}
-        unnamed = {name: "default" if value == defaults[name] else "program" for name, value in values.items()}
-        return [(name, shown(name, value), {**unnamed, **self.origins}[name]) for name, value in values.items()]
+        origins = {name: "default" if value == defaults[name] else "program" for name, value in values.items()}
+        origins |= self.origins
+        return [(name, shown(name, value), origins[name]) for name, value in values.items()]
 
 
 def read_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file: str = "") -> Configuration:

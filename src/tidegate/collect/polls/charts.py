@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.charts import Axis, Bar, Chart, Interval, Table, numbers
-from tidegate.collect.polls.question_result import in_language
+from tidegate.collect.polls.respondent_texts import in_language
 from tidegate.collect.polls.text import percent
 from tidegate.exact import say
 

@@ -15,7 +15,8 @@ from tidegate.collect.comparison import LEAST_REPORTS, WIDEST, too_few
 from tidegate.collect.encoding import words_of
 from tidegate.collect.means import mean_scores
 from tidegate.collect.poisoning import SHARE
-from tidegate.collect.polls.question_result import FalseReports, Kind, MeanResult, OptionResult, QuestionResult, Texts
+from tidegate.collect.polls.question_result import FalseReports, Kind, MeanResult, OptionResult, QuestionResult
+from tidegate.collect.polls.respondent_texts import Texts
 from tidegate.collect.polls.results import PollResults
 from tidegate.collect.shares import ShareTable, decisive_reports, share_differences
 from tidegate.collect.state import next_count, status_of, time_of

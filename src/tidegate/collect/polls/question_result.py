@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tidegate.collect.comparison import Difference
 from tidegate.collect.poisoning import lead_text
+from tidegate.collect.polls.respondent_texts import Texts, in_language
 from tidegate.exact import say
 from tidegate.frames import Row
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tidegate.charts import Chart
 
 Kind = Literal["choice", "choices", "number", "mean", "strings"]
-Texts = Mapping[str, str]  # by language
 NUMBERS = ("share", "low", "high", "low_poisoned", "high_poisoned")
 MEAN = "mean"  # the option of the row of a mean
 SAID = 6  # clear differences in a text
@@ -204,11 +204,6 @@ class QuestionResult:
             sure=data["sure"],
             warnings=tuple(data["warnings"]),
         )
-
-
-def in_language(texts: Texts, language: str) -> str:
-    """Return a text in a language, or in the first one."""
-    return texts.get(language) or next(iter(texts.values()), "")
 
 
 def _said(number: float | str | None) -> str:

@@ -40,13 +40,18 @@ DIGITS = 6  # of numbers in sentences
 MOST_DECIMALS = 15
 PAUSE = " | "  # in a template, between the odds of a question and what follows from them
 
-Texts = Mapping[str, str]
+Texts = Mapping[str, str]  # by language, or by name in one language
 Statement = tuple[str, dict[str, str]]
 
 
 def text_language(language: str) -> str:
     """Return the language of the page's own texts for a language of a poll: the same, without its region, or English."""
     return next((code for code in (language, language.partition("-")[0]) if code in LANGUAGES), LANGUAGES[0])
+
+
+def in_language(texts: Texts, language: str) -> str:
+    """Return a text in a language, or in the first one."""
+    return texts.get(language) or next(iter(texts.values()), "")
 
 
 @cache

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.collect.polls.question_result import NUMBERS, QuestionResult, Texts, saved_chart
+from tidegate.collect.polls.question_result import NUMBERS, QuestionResult, saved_chart
+from tidegate.collect.polls.respondent_texts import Texts
 from tidegate.errors import TidegateError, Unsupported, did_you_mean
 from tidegate.frames import Row, Rows, safe_cell
 

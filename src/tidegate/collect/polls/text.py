@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.collect.polls.question_result import in_language
+from tidegate.collect.polls.respondent_texts import in_language
 from tidegate.exact import say
 from tidegate.html.notebook import Cell, Table, show
 

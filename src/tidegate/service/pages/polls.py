@@ -12,8 +12,7 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 from markupsafe import Markup
 
-from tidegate.collect.polls.question_result import in_language
-from tidegate.collect.polls.respondent_texts import LANGUAGES, text_language
+from tidegate.collect.polls.respondent_texts import LANGUAGES, in_language, text_language
 from tidegate.service.access.permissions import OWNER
 from tidegate.service.pages.layout import PAGE, show
 from tidegate.service.routes.collections import Survey, results_of

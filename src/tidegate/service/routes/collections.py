@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from pydantic_core import from_json
 from starlette.concurrency import run_in_threadpool
 
 from tidegate.collect.charts import counted_chart
-from tidegate.collect.polls.estimates import assemble, estimate_questions
-from tidegate.collect.polls.results import PollResults
 from tidegate.collect.state import state_of
 from tidegate.collect.verdicts import SubmittedReports
 from tidegate.errors import TooLarge, Unsupported
@@ -31,6 +29,9 @@ from tidegate.service.models.collections import (
 )
 from tidegate.service.openapi_examples import EXAMPLES
 from tidegate.service.routes.dependencies import NAMED, Charts, Column, Described, Served, router, with_charts
+
+if TYPE_CHECKING:
+    from tidegate.collect.polls.results import PollResults
 
 routes = router()
 Survey = Annotated[str, Path(pattern=NAMED, examples=["shoppers"])]
@@ -164,6 +165,8 @@ def poll_results(
 
 def results_of(served: ServedDataset, collection: str, *, confidence: float = 0.95) -> PollResults:
     """Return the results of a collection: estimates are computed once for each batch, the state is that of now."""
+    from tidegate.collect.polls.estimates import assemble, estimate_questions  # here: numba is slow to import
+
     survey = served.survey(collection)
     request = ("results", confidence)
     estimates = _cached(served, survey, request, lambda: estimate_questions(survey, confidence=confidence))
