@@ -97,7 +97,11 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         record, repeated = timed("answers given before", port, tokens, count, lambda n: (f"{base}/answers", query))
         yield record
         record, more = timed(
-            "fresh answers", port, tokens, fresh, lambda n: (f"{base}/answers", {"sql": SQL, "epsilon": f"1/{n + 11}"})
+            "fresh answers",
+            port,
+            tokens,
+            fresh,
+            lambda n: (f"{base}/answers", {"sql": SQL, "epsilon": f"{n + 101}/10000"}),
         )
         yield record
         check_charges(port, tokens[0], [*responses, *repeated, *more])
@@ -257,7 +261,7 @@ class Connection:
 def encode_request(request: tuple[str, Any], token: str) -> bytes:
     path, content = request
     body = json.dumps(content).encode()
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 

@@ -33,9 +33,9 @@ def broken_source(error: Exception) -> Iterator[None]:
     """The engine fails on rows. It works on a table without rows, as before the charge."""
     whole: Callable[..., Any] = Table._aggregate
 
-    def fail(table: Table, *arguments: Any) -> Any:
+    def fail(table: Table, *arguments: Any, **options: Any) -> Any:
         if "WHERE" in str(table.source.get_backend().compile(table.counted)):  # the table without rows
-            return whole(table, *arguments)
+            return whole(table, *arguments, **options)
         raise error
 
     with pytest.MonkeyPatch.context() as patch:

@@ -158,11 +158,11 @@ def test_all_conditions_of_a_partition_see_the_same_rows(clinic: Policy, rows: R
 
 
 def test_bounding_after_the_condition_is_detected(clinic: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    def after(self: Table, by: Any, measures: Any, where: Any = None) -> Any:
+    def after(self: Table, by: Any, measures: Any, where: Any = None, *, shape: str) -> Any:
         narrow = open_linked(clinic, SOURCES[2], tables)
         if where is not None:
             narrow._source = table_module.keep_rows(narrow._source, narrow.policy, where, narrow.boundary)
-        return aggregate(narrow, by, measures)
+        return aggregate(narrow, by, measures, shape=shape)
 
     aggregate = Table._aggregate
     tables = clinic_tables([("p", "f", 1)], [("p", cost, "ER") for cost in range(5)])

@@ -18,11 +18,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tidegate.answer.sql import plan_sql
+from tidegate.answer.sql import SqlPlan, plan_sql
 from tidegate.collect.memory import alone
 from tidegate.errors import NotThere, PolicyUnreadable, StalePolicy, TidegateError, Unsupported
 from tidegate.ledger import Ledger
@@ -136,7 +135,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CACHED_TABLES = 4  # sets of synthetic tables; others are regenerated
 CACHED_RESULTS = 64  # estimates from reports, so that a page that is opened again is not computed again
-CACHED_SQL = 200  # plans of SQL texts: frozen values
 
 
 class ServedDataset:
@@ -150,7 +148,10 @@ class ServedDataset:
         self.simulations: dict[str, dict[str, Any]] = {}  # the last one of each release desk in this process
         self._tables: OrderedDict[str, Any] = OrderedDict()
         self._results: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self.planned = lru_cache(maxsize=CACHED_SQL)(lambda sql: plan_sql(sql, session.policy))
+
+    def planned(self, sql: str) -> SqlPlan:
+        """Return the plan of SQL."""
+        return plan_sql(sql, self.policy)
 
     def desk(self, promise: str) -> Any:
         """Return the release desk of a promise (Desk or HidingDesk). Opening the former first takes some seconds."""

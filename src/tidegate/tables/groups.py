@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import ibis
@@ -43,7 +43,7 @@ def in_final_cells(rows: Any, axes: list[Axis], policy: Policy, boundary: Bounda
     return coded.select(person=coded.person, **{f"g{n}": coded[f"g{n}"].fill_null(OUTSIDE) for n in range(len(axes))})
 
 
-def group_rows(table: Any, axes: list[Axis], measures: dict[str, Any], boundary: Boundary, policy: Policy) -> Any:
+def group_rows(table: Any, axes: list[Axis], measures: Mapping[str, Any], boundary: Boundary, policy: Policy) -> Any:
     """Return one row for each group of codes, OUTSIDE if one is missing.
 
     Categories are grouped by their stored bytes first and coded afterwards, so that a list is looked up once for each
@@ -100,11 +100,20 @@ def integers(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.array([int(value) if value is not None else 0 for value in column.to_pylist()], dtype=object)
 
 
-def fetch(expression: Any) -> pa.Table:
-    """Return the rows of an expression. DuckDB's are read in batches: Ibis's other way loads pandas, for half a second."""
-    if expression.get_backend().name != "duckdb":
-        return expression.to_pyarrow()
-    reader = expression.to_pyarrow_batches()
-    batches = list(reader)
-    rows = pa.Table.from_batches(batches) if batches else reader.schema.empty_table()
-    return rows if rows.schema.equals(reader.schema) else rows.cast(reader.schema)
+def prepare(expression: Any) -> Callable[[], pa.Table]:
+    """Return a function that reads the rows of an expression.
+
+    On DuckDB the expression is compiled once: building and compiling takes 4 ms, reading a small table 1 ms. Other engines
+    compile it again each time.
+    """
+    backend = expression.get_backend()
+    if backend.name != "duckdb":
+        read: Callable[[], pa.Table] = expression.to_pyarrow
+        return read
+    statement, schema = backend.compile(expression), expression.schema().to_pyarrow()
+
+    def read_compiled() -> pa.Table:
+        rows = backend.con.execute(statement).to_arrow_table()
+        return rows if rows.schema.equals(schema) else rows.cast(schema)
+
+    return read_compiled

@@ -28,19 +28,22 @@ from tidegate.tables.axes import MOST_CELLS, Axis, scatter
 from tidegate.tables.boundaries import boundary_of
 from tidegate.tables.codes import check_columns, with_codes
 from tidegate.tables.filters import keep_rows
-from tidegate.tables.groups import cells_on_axes, fetch, group_rows, in_final_cells, integers, scattered
+from tidegate.tables.groups import cells_on_axes, group_rows, in_final_cells, integers, prepare, scattered
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.header import check_names
 from tidegate.tables.mappings import DROPPED, Measured
 from tidegate.tables.moments import MomentSums, gram, product_measures
 from tidegate.tables.persons import bound_rows
 from tidegate.tables.positions import is_coded
-from tidegate.tables.universe import grouping_of, measured_of
+from tidegate.tables.universe import LatestResults, grouping_of, measured_of
 
 AT_ONCE = 5_000  # keys per query
 NAMED, CELL, CODED = "tidegate_key", "tidegate_cell_", "tidegate_code_of"
+MOST_PREPARED = 200  # queries of a table
 T = TypeVar("T")
 Cells = NDArray[Any]
+Measures = Mapping[str, Callable[[Any], Any]]
+COUNT: Measures = {"n": lambda table: table.count()}
 
 
 class Table:
@@ -52,6 +55,7 @@ class Table:
     def __init__(self, expression: Any, policy: Policy, engine: str, *, is_prepared: bool = False) -> None:
         self.source, self.policy, self.engine = expression, policy, engine
         self.turn = threading.Lock()  # an engine's connection accepts one query at a time
+        self._empty: Table | None = None
         if not is_prepared:
             check_columns(expression, policy.attributes)
         self.boundary = boundary_of(expression, engine)
@@ -76,11 +80,14 @@ class Table:
     def without_rows(self) -> Table:
         """Return the same columns on the same engine without rows: a failure there has a public reason."""
         check_names(self._source.columns, self.policy.attributes)
-        empty = copy(self)
-        for name in ("counted", "size", "_statements"):
-            empty.__dict__.pop(name, None)
-        empty._source = self._source.filter(ibis.literal(False))
-        return empty
+        if self._empty is None:
+            empty = copy(self)
+            for name in ("counted", "size", "_statements", "_reads"):
+                empty.__dict__.pop(name, None)
+            empty._source = self._source.filter(ibis.literal(False))
+            self._empty = empty
+        self._empty.turn = self.turn
+        return self._empty
 
     def coded(self, name: str) -> Any:
         """Return all rows with the code of one column as CODED (NULL if missing or outside), as an expression."""
@@ -92,7 +99,7 @@ class Table:
 
     def count(self, by: Sequence[str | Axis] = (), *, where: Predicate | None = None) -> Cells:
         """Return the rows in every cell of the declared universe, including empty cells: one axis per attribute."""
-        return self._aggregate(by, {"n": lambda table: table.count()}, where)["n"]
+        return self._aggregate(by, COUNT, where, shape="count")["n"]
 
     @cached_property
     def size(self) -> int:
@@ -146,7 +153,7 @@ class Table:
             assert isinstance(base, Numeric)  # noqa: S101  (only numeric columns have a sign)
             attribute = base
         sums = MomentSums(column, attribute, self._source[column].type(), self.boundary)
-        results = self._aggregate(by, sums.measures(powers), where)
+        results = self._aggregate(by, sums.measures(powers), where, shape=f"moments {max(powers)} {column}")
         return ask_engine(
             lambda: tuple(
                 np.asarray(sign**power * cells)
@@ -165,7 +172,7 @@ class Table:
         powers: Sequence[int],
     ) -> tuple[Cells, ...]:
         """Return moments of an expression: rows are counted by combinations of codes, whose numbers are public."""
-        axes, measures = self._axes(by), {"n": lambda table: table.count()}
+        axes = self._axes(by)
         shape = tuple(axis.length for axis in axes)
 
         def moments(fetched: pa.Table) -> tuple[Cells, ...]:
@@ -175,7 +182,7 @@ class Table:
             shifted = codes[there].astype(object) - center
             return tuple(scatter(shape, chosen, counts[there] * shifted**power) for power in powers)
 
-        return self._fetch([*axes, Axis(column, attribute)], measures, where, moments)
+        return self._fetch([*axes, Axis(column, attribute)], COUNT, where, moments, shape="count")
 
     def distinct(self, column: str, *, by: Sequence[str | Axis] = (), where: Predicate | None = None) -> Cells:
         """Return the number of different values of a column or an expression, in every cell."""
@@ -192,7 +199,7 @@ class Table:
             chosen = np.unique(np.stack([codes[there], *(cells[there] for cells in axis_cells)]), axis=1)
             return scatter(shape, list(chosen[1:]), np.ones(chosen.shape[1], np.int64))
 
-        return self._fetch([*axes, values], {"n": lambda table: table.count()}, where, count)
+        return self._fetch([*axes, values], COUNT, where, count, shape="count")
 
     def persons(self, *, by: Sequence[str | Axis] = (), where: Predicate | None = None) -> Cells:
         """Return the number of persons in every cell: of all their rows if there is one cell, of at most k otherwise."""
@@ -202,15 +209,16 @@ class Table:
         return self._different_keys(unit.key, self.counted if axes else self._source, axes, where)
 
     def _different_keys(self, key: str, rows: Any, axes: list[Axis], where: Predicate | None) -> Cells:
-        if not axes:
-            measures = {"n": lambda table: table[key].nunique()}
-            return self._fetch([], measures, where, lambda fetched: scattered(fetched, [], measures)["n"], rows=rows)
-        if where is not None:
-            rows = self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
-        pairs = in_final_cells(rows, axes, self.policy, self.boundary, person=key).distinct()
-        groups = pairs.group_by([f"g{n}" for n in range(len(axes))]).aggregate(n=pairs.person.count())
-        with self.turn:
-            return ask_engine(lambda: scattered(fetch(groups), axes, ["n"], final=True)["n"], what="counting")
+        named = f"{'counted' if rows is self.counted else 'all'} keys {key}"
+
+        def build() -> Any:
+            kept = self._kept(rows, where)
+            if not axes:
+                return kept.aggregate(n=kept[key].nunique())
+            pairs = in_final_cells(kept, axes, self.policy, self.boundary, person=key).distinct()
+            return pairs.group_by([f"g{n}" for n in range(len(axes))]).aggregate(n=pairs.person.count())
+
+        return self._read(named, axes, where, build, lambda fetched: scattered(fetched, axes, ["n"], final=True)["n"])
 
     def products(
         self, columns: Sequence[str], *, centers: Sequence[int], where: Predicate | None = None
@@ -220,7 +228,7 @@ class Table:
         numbers = {name: attribute for name, attribute in attributes.items() if isinstance(attribute, Numeric)}
         if len(numbers) != len(columns):
             raise Unsupported("Products need distinct numeric columns.", "Name each numeric column once.")
-        sums = self._aggregate((), product_measures(numbers, self.boundary), where)
+        sums = self._aggregate((), product_measures(numbers, self.boundary), where, shape=f"products {list(numbers)}")
         return ask_engine(lambda: gram(sums, list(numbers.values()), centers), what="adding up")
 
     def records(self, keys: Sequence[str | int], columns: Sequence[str], axes: Sequence[Axis] = ()) -> Records:
@@ -319,33 +327,57 @@ class Table:
         return [axis if isinstance(axis, Axis) else Axis(axis, grouping_of(self.policy, axis)) for axis in by]
 
     def _aggregate(
-        self, by: Sequence[str | Axis], measures: dict[str, Any], where: Predicate | None = None
+        self, by: Sequence[str | Axis], measures: Measures, where: Predicate | None = None, *, shape: str
     ) -> dict[str, Cells]:
         axes = self._axes(by)
-        shape = tuple(axis.length for axis in axes)
-        if math.prod(shape) > MOST_CELLS:
+        lengths = tuple(axis.length for axis in axes)
+        if math.prod(lengths) > MOST_CELLS:
             raise TooManyCells(
-                f"The grouping has {' x '.join(f'{n:,}' for n in shape)} = {math.prod(shape):,} cells, more than the limit of {MOST_CELLS:,}.",
+                f"The grouping has {' x '.join(f'{n:,}' for n in lengths)} = {math.prod(lengths):,} cells, more than the limit of {MOST_CELLS:,}.",
                 "Group by fewer columns, or declare bins for the long ones.",
             )
-        return self._fetch(axes, measures, where, lambda fetched: scattered(fetched, axes, measures))
+        return self._fetch(axes, measures, where, lambda fetched: scattered(fetched, axes, measures), shape=shape)
 
     def _fetch(
         self,
         axes: list[Axis],
-        measures: dict[str, Any],
+        measures: Measures,
         where: Predicate | None,
         finish: Callable[[pa.Table], T],
         *,
-        rows: Any = None,
+        shape: str,
     ) -> T:
-        """Return what follows from the groups of codes. Any failure on the way can quote a value, so none is shown."""
-        rows = self.counted if rows is None else rows
-        if where is not None:
-            rows = self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
-        groups = group_rows(rows, axes, measures, self.boundary, self.policy)
+        """Return what follows from the groups of codes. `shape` names the measures: equal names have equal measures."""
+
+        def build() -> Any:
+            return group_rows(self._kept(self.counted, where), axes, measures, self.boundary, self.policy)
+
+        return self._read(shape, axes, where, build, finish)
+
+    def _kept(self, rows: Any, where: Predicate | None) -> Any:
+        """Return the rows for which a condition is true, as an expression."""
+        return rows if where is None else self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
+
+    def _read(
+        self,
+        shape: str,
+        axes: list[Axis],
+        where: Predicate | None,
+        build: Callable[[], Any],
+        finish: Callable[[pa.Table], T],
+    ) -> T:
+        """Return what follows from a query, which is prepared once for each shape, grouping and condition.
+
+        Any failure of the engine can quote a value, so none is shown.
+        """
+        grouping = tuple((axis.name, type(axis.attribute), axis.binned, axis.starts) for axis in axes)
+        read = self._reads.get((shape, grouping, repr(where)), lambda: _prepare(build()))
         with self.turn:
-            return ask_engine(lambda: finish(fetch(groups)), what="counting")
+            return ask_engine(lambda: finish(read()), what="counting")
+
+    @cached_property
+    def _reads(self) -> LatestResults:
+        return LatestResults(MOST_PREPARED)
 
 
 @dataclass(frozen=True)
@@ -368,6 +400,10 @@ class RecordBatch:
     def row(self, index: int) -> dict[str, Any]:
         """Return the named columns of one row."""
         return {name: values[index] for name, values in self.columns.items()}
+
+
+def _prepare(expression: Any) -> Callable[[], pa.Table]:
+    return ask_engine(lambda: prepare(expression), what="counting")
 
 
 def _record_batch(

@@ -41,8 +41,8 @@ FALSE, TRUE, UNKNOWN = 0, 1, 2
 UNIVERSE = "universe"
 
 
-class _Cache:
-    """The latest results, by policy and text."""
+class LatestResults:
+    """The latest results by key, at most a fixed number."""
 
     def __init__(self, most: int) -> None:
         self._most, self._turn = most, Lock()
@@ -61,10 +61,11 @@ class _Cache:
         return value
 
 
-_groupings, _measures, _truths, _values = _Cache(500), _Cache(500), _Cache(500), _Cache(20)
+_groupings, _measures, _truths, _values = LatestResults(500), LatestResults(500), LatestResults(500), LatestResults(20)
 
 
-def _version(policy: Policy) -> tuple[str, ...]:
+def version_of(policy: Policy) -> tuple[str, ...]:
+    """Return what identifies the columns of a policy and its references."""
     return (policy.fingerprint, *sorted({reference.digest for reference in policy.references.values()}))
 
 
@@ -72,19 +73,19 @@ def grouping_of(policy: Policy, name: str) -> Attribute:
     """Return the cells of a column or of an expression."""
     if name in policy.attributes:
         return policy.countable(name)
-    return _groupings.get((_version(policy), name), lambda: _grouping(policy, name))  # type: ignore[no-any-return]
+    return _groupings.get((version_of(policy), name), lambda: _grouping(policy, name))  # type: ignore[no-any-return]
 
 
 def measured_of(policy: Policy, name: str) -> Attribute:
     """Return the numbers of a column or of an expression."""
     if name in policy.attributes:
         return policy.countable(name)
-    return _measures.get((_version(policy), name), lambda: _measured(policy, name))  # type: ignore[no-any-return]
+    return _measures.get((version_of(policy), name), lambda: _measured(policy, name))  # type: ignore[no-any-return]
 
 
 def truth_of(policy: Policy, text: str) -> Mapped:
     """Return where a condition is TRUE, FALSE and UNKNOWN."""
-    return _truths.get((_version(policy), text), lambda: _truth(policy, text))  # type: ignore[no-any-return]
+    return _truths.get((version_of(policy), text), lambda: _truth(policy, text))  # type: ignore[no-any-return]
 
 
 def base_columns(policy: Policy, name: str) -> list[str]:
@@ -99,7 +100,7 @@ def _short(text: str) -> str:
 
 def tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:
     """Return the columns of an expression, their sizes with missing, and its value for every combination."""
-    return _values.get((_version(policy), text), lambda: _tabulate(policy, text))  # type: ignore[no-any-return]
+    return _values.get((version_of(policy), text), lambda: _tabulate(policy, text))  # type: ignore[no-any-return]
 
 
 def _tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:

@@ -27,9 +27,11 @@ from tidegate.answer.sql.text import read_statements
 from tidegate.answer.sql.trees import check_released
 from tidegate.errors import TidegateError, Unsupported
 from tidegate.policy import Policy
+from tidegate.tables.universe import LatestResults, version_of
 
 MOST_CELLS = 10_000
 LOG = logging.getLogger("tidegate.answer")
+_plans = LatestResults(200)
 
 __all__ = ["SqlPlan", "SqlResult", "parse_sql", "plan_sql"]
 
@@ -55,9 +57,16 @@ class SqlPlan:
 def plan_sql(text: str, policy: Policy, *, cells: int = MOST_CELLS) -> SqlPlan:
     """Return the plan of one SELECT, or of several that are separated by semicolons. Reads no row.
 
+    Planning takes 2 ms or more, so the latest plans are cached by text and policy.
+
     Args:
         cells: The largest number of cells of a GROUP BY.
     """
+    plan: SqlPlan = _plans.get((version_of(policy), text, cells), lambda: _plan(text, policy, cells))
+    return plan
+
+
+def _plan(text: str, policy: Policy, cells: int) -> SqlPlan:
     statements, problem = [], False
     try:
         for tree in read_statements(text, next(iter(policy.tables), policy.dataset.name)):
