@@ -123,6 +123,11 @@ def test_steward_publishes_an_upload_and_an_analyst_gets_an_answer(
     steward.get_by_role("button", name="Simulate").click()
     steward.locator("#accuracy").get_by_text("The mean of Age (years)", exact=True).wait_for()
     assert_accessible(steward, every=every)
+    steward.get_by_role("button", name="Generate a synthetic table").click()
+    steward.locator("#synthetic-summary").get_by_text("made from 400 generated rows").wait_for()
+    assert steward.locator("#synthetic tbody tr").count() == 8
+    assert steward.locator("#assumed").input_value() == "400"
+    assert_accessible(steward, every=every)
     steward.get_by_role("link", name="Continue").click()
     steward.wait_for_url("**/publication")
     steward.locator("#analyst").fill("ana")

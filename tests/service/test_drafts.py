@@ -420,3 +420,27 @@ def test_table_of_an_allowed_database_is_served_and_its_password_is_not_shown(ga
     assert published.status_code == 201, published.text
     question = {"sql": "SELECT AVG(age) FROM people", "share": 0.05}
     assert gate.post("/v1/data/people/answers", question).status_code == 200
+
+
+def test_synthetic_preview_reads_no_row_and_spends_nothing(gate: Gate) -> None:
+    draft = filled(gate)
+    before = sorted(path.name for path in gate.folder.rglob("*"))
+    next(gate.folder.rglob("*.csv")).unlink()  # the source cannot be read any more
+    shown = gate.call("GET", f"/v1/drafts/{draft}/synthesis?rows=500")
+    assert shown.status_code == 200, shown.text
+    content = shown.json()
+    assert len(content["sample"]) == 8
+    assert all(len(row) == len(content["columns"]) for row in content["sample"])
+    assert 0 <= content["single"] <= content["pairs"] <= 1
+    assert {path.name for path in gate.folder.rglob("*")} <= set(before)
+    assert gate.call("GET", f"/v1/drafts/{draft}/synthesis", ANALYST).status_code == 403
+
+
+def test_synthetic_preview_is_worse_with_less_budget(gate: Gate) -> None:
+    draft = filled(gate)
+    gate.fill(draft, promise={**PROMISE, "one_in": ["2"]})
+    rich = gate.call("GET", f"/v1/drafts/{draft}/synthesis?rows=500").json()
+    gate.fill(draft, promise={**PROMISE, "one_in": ["30"]})
+    poor = gate.call("GET", f"/v1/drafts/{draft}/synthesis?rows=500").json()
+    assert float(poor["cost"]) < float(rich["cost"])
+    assert poor["pairs"] > rich["pairs"]

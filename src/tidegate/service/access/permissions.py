@@ -277,6 +277,7 @@ _RULES = (
     Rule("GET", f"{_DRAFT}/policy", OWNERS, "drafts", "Download the policy of a draft as TOML"),
     Rule("POST", f"{_DRAFT}/check", OWNERS, "drafts", "Compare the table with the columns, for the data holder only"),
     Rule("GET", f"{_DRAFT}/simulation", OWNERS, "drafts", "Get the accuracy of typical queries under the policy"),
+    Rule("GET", f"{_DRAFT}/synthesis", OWNERS, "drafts", "Get a synthetic table of generated rows under the policy"),
     Rule(
         "POST", f"{_DRAFT}/publication", OWNERS, "drafts", "Serve the data set and create an analyst's token", once=True
     ),

@@ -181,6 +181,16 @@ class DraftSimulation(Reply):
     lines: list[SimulatedQuery] = field("The accuracy of typical queries.")
 
 
+class DraftSynthesis(Reply):
+    rows: int = field("The number of generated rows, and of synthetic ones.")
+    unit: str = field("The unit of the budget.")
+    cost: Amount = field("What such a table costs: half of the budget.")
+    columns: list[str] = field("The columns of the table.")
+    sample: list[list[str]] = field("The first rows of the synthetic table.")
+    single: float | None = field("The part of rows to change for equal columns, on average over columns.")
+    pairs: float | None = field("The part of rows to change for equal pairs of columns; null if there is one column.")
+
+
 class Publication(Reply):
     dataset: str = field("The name of the data set.")
     token: str | None = field("The analyst's token, which is shown only once; null if none was requested.")

@@ -19,6 +19,7 @@ from tidegate.service.drafts.promise import one_in, random_guess
 from tidegate.service.drafts.publication import access_problems
 from tidegate.service.drafts.simulation import PLANS, simulate
 from tidegate.service.drafts.store import STEPS, Draft, Fields, Step
+from tidegate.service.drafts.synthesis import preview_synthesis
 from tidegate.service.errors import content_of
 from tidegate.service.forms import form_fields
 from tidegate.service.pages.layout import PAGE, show
@@ -213,7 +214,13 @@ def _simulation_view(request: Request, shop: Workshop, draft: Draft, reading: Dr
     assumed = int(rows) if rows.isdecimal() and 1 <= int(rows) <= 10**12 else None
     policy = _policy(shop, reading)
     result = simulate(policy, queries=queries, rows=assumed) if policy else None
-    return {"simulation": result, "plans": PLANS, "assumed": rows}
+    synthesis, problem = None, ""
+    if policy and request.query_params.get("synthetic"):
+        try:
+            synthesis = preview_synthesis(policy, rows=assumed)
+        except TidegateError as error:
+            problem = f"{error.what} {error.do}".strip()
+    return {"simulation": result, "plans": PLANS, "assumed": rows, "synthesis": synthesis, "unavailable": problem}
 
 
 def _policy(shop: Workshop, reading: DraftPolicy) -> Policy | None:

@@ -33,11 +33,13 @@ from tidegate.service.drafts.sources import (
     table_address,
 )
 from tidegate.service.drafts.store import STEPS, Draft, Drafts, Fields, Step
+from tidegate.service.drafts.synthesis import preview_synthesis
 from tidegate.service.folder import ServiceFolder
 from tidegate.service.models.drafts import (
     DataInspection,
     DraftList,
     DraftSimulation,
+    DraftSynthesis,
     DraftView,
     Publication,
     RemovedDraft,
@@ -203,10 +205,23 @@ def simulate_draft(
     queries: Annotated[int, Query(ge=1, le=10_000, description="The number of queries that share the budget.")] = 20,
     rows: Annotated[int | None, Query(ge=1, le=10**12, description="An assumed number of rows.")] = None,
 ) -> Described:
+    return simulate(_complete_policy(shop, draft), queries=queries, rows=rows)
+
+
+@routes.get("/drafts/{draft}/synthesis", response_model=DraftSynthesis)
+def synthesize_draft(
+    shop: Shop,
+    draft: DraftId,
+    rows: Annotated[int | None, Query(ge=1, le=10**12, description="An assumed number of rows.")] = None,
+) -> Described:
+    return preview_synthesis(_complete_policy(shop, draft), rows=rows)
+
+
+def _complete_policy(shop: Workshop, draft: str) -> Policy:
     policy = shop.policy(shop.read(shop.drafts.find(draft)))
     if policy is None:
         raise Unsupported("The policy is not complete.", "Complete the earlier steps first.")
-    return simulate(policy, queries=queries, rows=rows)
+    return policy
 
 
 @routes.post("/drafts/{draft}/publication", status_code=201, response_model=Publication)
