@@ -45,6 +45,9 @@ class Guard:
     async def check(self, request: Request, rule: Rule) -> Caller:
         """Return the caller if the rule permits the request; otherwise raise."""
         caller = await self._caller(request, rule)
+        name = request.path_params.get("name")
+        if name is not None and PUBLIC in rule.roles and not caller.can_use(name):
+            caller = Caller()  # a token for another data set does not close what is open to everybody
         request.state.caller = caller  # also if the request is refused: the error page shows the signed-in user
         if caller.role == PUBLIC:
             self._by_address.take(host_of(address_of(request)))
@@ -55,7 +58,6 @@ class Guard:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
             self._count_refusal(request, caller)
             raise NotAllowed(f"The role {caller.role} does not permit this request.")
-        name = request.path_params.get("name")
         if name is not None:
             self._refuse_data_set(request, caller, name)
         return caller
