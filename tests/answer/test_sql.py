@@ -11,6 +11,8 @@ from tidegate.answer import Query, count, distinct, histogram, max, mean, median
 from tidegate.answer.sql import parse_sql, plan_sql
 from tidegate.errors import UnknownColumn, Unsupported
 from tidegate.policy.predicates import col
+from tidegate.tables import expressions
+from tidegate.tables.expressions import ParserStopped, parse_text
 
 AGE, SEX, TOWN = col("age"), col("sex"), col("town")
 SAME: dict[str, tuple[Query, ...]] = {
@@ -152,3 +154,33 @@ def test_nested_queries_on_released_numbers_are_compiled_once() -> None:
         text = f"SELECT sex, n + 1 AS n FROM ({text}) AS t{level}"
     (statement,) = plan_sql(text, policy()).statements
     assert len(statement.cores) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM people " + "JOIN people " * 60,
+        "SELECT COUNT(*) FROM people " + "JOIN people " * 90 + "ON age = age",
+        "SELECT COUNT(*) FROM people " + "JOIN people ON age = age JOIN people " * 60,
+    ],
+    ids=["joins", "many joins", "joins with and without a condition"],
+)
+def test_parser_that_tries_everything_twice_is_stopped(text: str) -> None:
+    """The parser of sqlglot 30 takes 2^n steps for n joins without ON: 60 joins would take longer than anybody can wait."""
+    with pytest.raises(ParserStopped):
+        parse_text(text, "duckdb")
+    with pytest.raises(Unsupported):
+        plan_sql(text, policy())
+
+
+def test_steps_of_ordinary_sql_are_far_below_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expressions, "STEPS_PER_TOKEN", 2)
+    monkeypatch.setattr(expressions, "LEAST_STEPS", 0)
+    for text in (
+        "SELECT a FROM people WHERE " + " AND ".join(["age = 1"] * 2_000),
+        f"SELECT COUNT(*) FROM people WHERE age IN ({', '.join(map(str, range(5_000)))})",
+        "SELECT a.age FROM people a " + "JOIN people b ON a.age = b.age " * 100,
+        "SELECT CASE " + "WHEN age = 1 THEN DATE '2020-01-01' + INTERVAL 1 DAY " * 300 + "END FROM people",
+        "WITH w AS (SELECT age, COUNT(*) AS n FROM people GROUP BY age) SELECT MAX(n) OVER () FROM w ORDER BY 1 LIMIT 3",
+    ):
+        assert parse_text(text, "duckdb")

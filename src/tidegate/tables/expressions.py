@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import sqlglot
@@ -21,6 +22,7 @@ from tidegate.policy.predicates import Chain, Compare, Holds, Missing, Opposite,
 from tidegate.policy.tables import resolve_column
 
 MOST_NODES = 10_000
+STEPS_PER_TOKEN, LEAST_STEPS = 10, 1_000  # of the parser
 BARE = re.compile(r"[a-z_][a-z0-9_]*")
 LITERALS = (exp.Literal, exp.Boolean, exp.Null, exp.Interval, exp.Var, exp.DataType, exp.DataTypeParam)
 OPERATORS = (
@@ -71,6 +73,32 @@ TYPES = frozenset(
 )
 
 
+class ParserStopped(Exception):
+    """The parser read the same words again and again."""
+
+
+def parse_text(text: str, dialect: str, into: Any = None) -> list[Any]:
+    """Return the syntax trees of a text.
+
+    The parser tries some constructs in two ways each: n joins without ON took 2^n steps. Ordinary SQL takes at most 1.5 steps
+    per token.
+
+    Raises:
+        ParserStopped: The parser takes more than 10 steps per token.
+    """
+    reader = sqlglot.Dialect.get_or_raise(dialect)
+    tokens, parser = reader.tokenize(text), reader.parser()
+    advance, steps, most = parser._advance, count(), LEAST_STEPS + STEPS_PER_TOKEN * len(tokens)
+
+    def advance_limited(times: int = 1) -> None:
+        if next(steps) > most:
+            raise ParserStopped
+        advance(times)
+
+    parser._advance = advance_limited  # type: ignore[method-assign]
+    return parser.parse(tokens, text) if into is None else parser.parse_into(into, tokens, text)
+
+
 def column_node(name: str) -> exp.Column:
     """Return the node of a policy's column; a name with a dot is a column of a linked table."""
     table, _, bare = name.rpartition(".")
@@ -108,8 +136,8 @@ def parse_expression(text: str) -> Any:
     """
     node: Any = None
     try:
-        node = sqlglot.parse_one(text, read="duckdb", into=exp.Condition)
-    except (sqlglot.errors.SqlglotError, RecursionError, ValueError):
+        node = next(iter(parse_text(text, "duckdb", into=exp.Condition)), None)
+    except (ParserStopped, sqlglot.errors.SqlglotError, RecursionError, ValueError):
         node = None
     if node is None:
         raise Unsupported(

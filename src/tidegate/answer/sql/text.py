@@ -1,4 +1,4 @@
-"""SQL text to checked syntax trees, in several dialects, with limits on length and depth."""
+"""SQL text to checked syntax trees, in several dialects, with limits on length, depth and the steps of the parser."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from tidegate.errors import Unsupported
+from tidegate.tables.expressions import ParserStopped, parse_text
 
 DIALECTS = ("duckdb", "postgres", "spark", "tsql")  # the first that can read the text
 FOREIGN = {"top": "tsql", "datepart": "tsql", "date_format": "spark", "to_char": "postgres"}  # functions of one dialect
@@ -73,8 +74,9 @@ def _calls(tree: Any, name: str) -> bool:
 def _parse_in(text: str, dialects: tuple[str, ...]) -> list[Any] | None:
     for dialect in dialects:
         try:
-            return list(sqlglot.parse(text, read=dialect))
+            return parse_text(text, dialect)
         except (
+            ParserStopped,
             sqlglot.errors.SqlglotError,
             RecursionError,
             ValueError,
