@@ -77,7 +77,7 @@ def arrow_table(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type] | N
 
     kinds = kinds or {}
     names = dict.fromkeys([*(name for row in rows for name in row), *kinds])
-    return pa.table({name: _column([row.get(name) for row in rows], kinds.get(name)) for name in names})
+    return pa.table({name: arrow_column([row.get(name) for row in rows], kinds.get(name)) for name in names})
 
 
 def rename_labels(labels: Iterable[str], reserved: Iterable[str]) -> dict[str, str]:
@@ -103,7 +103,8 @@ def safe_cell(value: Any) -> Any:
     return value
 
 
-def _column(values: list[Any], kind: type | None) -> pa.Array:
+def arrow_column(values: list[Any], kind: type | None) -> pa.Array:
+    """Return values as an Arrow column, of type `kind` if they fit."""
     import pyarrow as pa
 
     if kind in TEMPORAL.values():

@@ -13,6 +13,7 @@ import pytest
 import tidegate as tg
 from tidegate.answer.result import Answer
 from tidegate.errors import Unsupported
+from tidegate.frames import arrow_table
 from tidegate.policy import Boolean, Category, Dataset, Date, Decimal, Loss, Policy, Text, Time, Timestamp
 from tidegate.session import Session
 
@@ -171,3 +172,25 @@ def test_text_without_buckets_is_not_a_group(session: Session, tmp_path: Path) -
         with pytest.raises(Unsupported):
             session.answer(query, epsilon=1)
     assert session.account.spent == spent
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        tg.count(),
+        tg.count().by("town"),
+        tg.count().by("town", "married"),
+        tg.count().by("joined"),
+        tg.count().by("opened"),
+        tg.mean("price").by("married", "town"),
+        tg.mean("joined").by("married"),
+        tg.median("price"),
+        tg.sum("price"),
+    ],
+    ids=lambda query: query.says(),
+)
+def test_arrow_table_equals_the_table_of_its_rows(session: Session, query: tg.Query) -> None:
+    result = answer(session, query)
+    by_rows = arrow_table(result.rows(), result._kinds())
+    assert result.to_arrow().schema.equals(by_rows.schema)
+    assert result.to_arrow().to_pylist() == by_rows.to_pylist()

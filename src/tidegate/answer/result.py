@@ -17,7 +17,17 @@ from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.request import Query
-from tidegate.answer.rows import ALL, cell_rows, joint_kinds, joint_rows, kinds_of, labels_of, moment_of, number_of
+from tidegate.answer.rows import (
+    ALL,
+    cell_rows,
+    cell_table,
+    joint_kinds,
+    joint_rows,
+    kinds_of,
+    labels_of,
+    moment_of,
+    number_of,
+)
 from tidegate.answer.sql import SqlPlan, SqlResult
 from tidegate.answer.sql.cells import Numbers
 from tidegate.charts import Chart
@@ -111,13 +121,23 @@ class Answer(Rows):
     def rows(self, cells: slice = ALL) -> list[Row]:
         """Return one dictionary per number: its labels, its value, its 95% interval, and the noisy number. `cells` is a
         part of them, without a step."""
+        numbers = self._numbers()
+        moment, shown = moment_of(self.query, self.policy), [name for name in numbers if name != "noisy"]
+        rows = cell_rows(self.labels, numbers, cells)
+        return rows if moment is None else [row | {n: number_of(row[n], moment) for n in shown} for row in rows]
+
+    def _numbers(self) -> dict[str, Any]:
         read = self.read()
         numbers = {self.query.statistic: read.values}
         if read.low is not None and read.high is not None:
             numbers |= {"low": read.low, "high": read.high, "noisy": read.noisy}
-        moment, shown = moment_of(self.query, self.policy), [name for name in numbers if name != "noisy"]
-        rows = cell_rows(self.labels, numbers, cells)
-        return [row | {name: number_of(row[name], moment) for name in shown} for row in rows]
+        return numbers
+
+    def to_arrow(self) -> Any:
+        """Return the rows as an Arrow table."""
+        has_dates = moment_of(self.query, self.policy) is not None
+        table = None if has_dates else cell_table(self.labels, self._numbers(), self._kinds())
+        return super().to_arrow() if table is None else table
 
     def _kinds(self) -> dict[str, type]:
         moment, kinds = moment_of(self.query, self.policy), kinds_of(self.query, self.policy)

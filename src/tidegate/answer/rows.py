@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,17 @@ from numpy.typing import NDArray
 
 from tidegate.answer.mechanisms.mechanism import axes_of
 from tidegate.answer.request import Query
-from tidegate.frames import TEMPORAL, Row, rename_labels
+from tidegate.extras import late
+from tidegate.frames import TEMPORAL, Row, arrow_column, rename_labels
 from tidegate.policy import Moment, Policy
 from tidegate.tables.mappings import Grouping
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tidegate.answer.result import Answer
+else:
+    pa = late("pyarrow")
 
 ALL = slice(None)
 LONG = ("question", "value", "low", "high")
@@ -68,6 +74,22 @@ def cell_rows(
     groups = islice(product(*labels.values()), cells.start, cells.stop)
     values = zip(*(array.reshape(-1)[cells].tolist() for array in numbers.values()), strict=True)
     return [dict(zip(keys, group + row, strict=True)) for group, row in zip(groups, values, strict=True)]
+
+
+def cell_table(
+    labels: Mapping[str, Sequence[Any]], numbers: Mapping[str, NDArray[Any]], kinds: Mapping[str, type]
+) -> pa.Table | None:
+    """Return the table of `cell_rows` without a Python object per cell; None if a column needs one."""
+    columns = rename_labels(labels, numbers)
+    if kinds.keys() - set(columns.values()) or any(array.dtype.kind not in "if" for array in numbers.values()):
+        return None
+    sizes = [len(values) for values in labels.values()]
+    arrays = {}
+    for axis, (name, values) in enumerate(labels.items()):
+        repeated = np.repeat(np.arange(sizes[axis]), math.prod(sizes[axis + 1 :]))
+        indices = np.tile(repeated, math.prod(sizes[:axis]))
+        arrays[columns[name]] = arrow_column(list(values), kinds.get(columns[name])).take(pa.array(indices))
+    return pa.table(arrays | {name: pa.array(array.reshape(-1)) for name, array in numbers.items()})
 
 
 def joint_rows(answers: Sequence[Answer]) -> list[Row]:
