@@ -17,6 +17,7 @@ from tidegate.tables.guard import ask_engine
 from tidegate.tables.header import CSV, PARQUET, check_kind, check_names, find_file, find_parquet, read_header
 from tidegate.tables.snapshot import Snapshot, open_snapshot
 
+FEW_BYTES = 4_000_000  # of Parquet: threads would take longer to wake up than one takes to read
 _SHARED: ContextVar[Any] = ContextVar("shared connection", default=None)
 
 
@@ -86,7 +87,14 @@ def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
 
 
 def _parquet(paths: list[Path], shown: Path) -> Any:
-    return ask_engine(lambda: connect().read_parquet([str(path) for path in paths]), what=f"opening {shown.name}")
+    connection = connect()
+
+    def read() -> Any:
+        if _SHARED.get() is None and sum(path.stat().st_size for path in paths) < FEW_BYTES:
+            connection.raw_sql("SET threads = 1")
+        return connection.read_parquet([str(path) for path in paths])
+
+    return ask_engine(read, what=f"opening {shown.name}")
 
 
 def _csv(path: Path, attributes: Mapping[str, Attribute], snapshots: Path | None) -> Any:
