@@ -432,6 +432,7 @@ def test_synthetic_preview_reads_no_row_and_spends_nothing(gate: Gate) -> None:
     assert len(content["sample"]) == 8
     assert all(len(row) == len(content["columns"]) for row in content["sample"])
     assert 0 <= content["single"] <= content["pairs"] <= 1
+    assert 0 < content["single_by_chance"] < content["pairs_by_chance"] < content["pairs"]
     assert {path.name for path in gate.folder.rglob("*")} <= set(before)
     assert gate.call("GET", f"/v1/drafts/{draft}/synthesis", ANALYST).status_code == 403
 

@@ -6,6 +6,7 @@ budget, with a ledger of their own that is deleted afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import NormalDist, fmean
 from tempfile import TemporaryDirectory
@@ -69,16 +70,17 @@ def preview_synthesis(policy: Policy, *, rows: int | None = None) -> dict[str, A
             synthetic = session.synthesize(**loss, columns=names, rows=count)[0].to_arrow()
     attributes = {name: copied.attributes[name] for name in names}
     both = encode(generated, attributes), [encode(synthetic, attributes)]
-    single = [part.distance for cells in cells_of(attributes) if (part := margin(cells, *both)).distance is not None]
-    pairs = [pair.distance for pair in pairs_of(*both) if pair.distance is not None]
+    margins, pairs = [margin(cells, *both) for cells in cells_of(attributes)], pairs_of(*both)
     return {
         "rows": count,
         "unit": SHORT[budget.unit],
         "cost": str(spent),
         "columns": names,
         "sample": [[_shown(row[name]) for name in names] for row in synthetic.slice(0, SHOWN).to_pylist()],
-        "single": fmean(single) if single else None,
-        "pairs": fmean(pairs) if pairs else None,
+        "single": _mean(part.distance for part in margins),
+        "single_by_chance": _mean(part.expected for part in margins),
+        "pairs": _mean(pair.distance for pair in pairs),
+        "pairs_by_chance": _mean(pair.expected for pair in pairs),
     }
 
 
@@ -121,6 +123,11 @@ def _codes(attribute: Attribute, normal: Floats) -> Any:
         uniform = np.vectorize(NormalDist().cdf)(normal)
         return np.minimum(np.searchsorted(ends, uniform), attribute.size - 1)
     return np.clip(np.rint((0.5 + normal / 6) * (attribute.size - 1)), 0, attribute.size - 1).astype(np.int64)
+
+
+def _mean(distances: Iterable[float | None]) -> float | None:
+    known = [distance for distance in distances if distance is not None]
+    return fmean(known) if known else None
 
 
 def _shown(value: Any) -> str:

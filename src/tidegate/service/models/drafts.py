@@ -188,7 +188,9 @@ class DraftSynthesis(Reply):
     columns: list[str] = field("The columns of the table.")
     sample: list[list[str]] = field("The first rows of the synthetic table.")
     single: float | None = field("The part of rows to change for equal columns, on average over columns.")
+    single_by_chance: float | None = field("The same between two samples of these sizes, by chance alone.")
     pairs: float | None = field("The part of rows to change for equal pairs of columns; null if there is one column.")
+    pairs_by_chance: float | None = field("The same between two samples of these sizes, by chance alone.")
 
 
 class Publication(Reply):
