@@ -22,7 +22,14 @@ from tidegate.service.app import create_app
 from tidegate.service.datasets import ServedDatasets
 from tidegate.service.settings import Settings
 
-OPEN: dict[str, Any] = {"caller_rate": 1e6, "caller_burst": 1e6, "address_rate": 1e6, "address_burst": 1e6}
+OPEN: dict[str, Any] = {
+    "caller_rate": 1e6,
+    "caller_burst": 1e6,
+    "address_rate": 1e6,
+    "address_burst": 1e6,
+    "sign_in_rate": 1e6,
+    "sign_in_burst": 1e6,
+}
 RECORD = "s007"
 
 
