@@ -85,6 +85,7 @@ ELSEWHERE = {
     "ledger/diaries.py": "names of processes that continue a synthesis",
     "service/drafts/sources.py": "names of uploaded files",
     "service/drafts/store.py": "names of drafts",
+    "service/drafts/synthesis.py": "generated rows that follow from the policy alone; no row is read",
     "service/middleware.py": "names of requests, for the log",
     "session/remote.py": "idempotency keys of requests",
     "testing/release_tests.py": "simulated requests, under a fixed seed",

@@ -212,10 +212,10 @@ class Table:
         named = f"{'counted' if rows is self.counted else 'all'} keys {key}"
 
         def build() -> Any:
-            kept = self._kept(rows, where)
+            chosen = self._chosen(rows, where)
             if not axes:
-                return kept.aggregate(n=kept[key].nunique())
-            pairs = in_final_cells(kept, axes, self.policy, self.boundary, person=key).distinct()
+                return chosen.aggregate(n=chosen[key].nunique())
+            pairs = in_final_cells(chosen, axes, self.policy, self.boundary, person=key).distinct()
             return pairs.group_by([f"g{n}" for n in range(len(axes))]).aggregate(n=pairs.person.count())
 
         return self._read(named, axes, where, build, lambda fetched: scattered(fetched, axes, ["n"], final=True)["n"])
@@ -350,11 +350,11 @@ class Table:
         """Return what follows from the groups of codes. `shape` names the measures: equal names have equal measures."""
 
         def build() -> Any:
-            return group_rows(self._kept(self.counted, where), axes, measures, self.boundary, self.policy)
+            return group_rows(self._chosen(self.counted, where), axes, measures, self.boundary, self.policy)
 
         return self._read(shape, axes, where, build, finish)
 
-    def _kept(self, rows: Any, where: Predicate | None) -> Any:
+    def _chosen(self, rows: Any, where: Predicate | None) -> Any:
         """Return the rows for which a condition is true, as an expression."""
         return rows if where is None else self.boundary.as_view(keep_rows(rows, self.policy, where, self.boundary))
 
