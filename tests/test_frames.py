@@ -20,6 +20,7 @@ from support.towns import open_session, people
 import tidegate as tg
 from tidegate.audit.finding import Finding
 from tidegate.audit.report import Audit
+from tidegate.errors import UnknownColumn
 from tidegate.frames import Frames, Rows, arrow_table
 from tidegate.release.result import NOBODY, Deferred, Outcomes, Records, Released
 from tidegate.session import Session
@@ -258,3 +259,12 @@ def test_notebooks_show_results_without_script_and_escaped(tmp_path: Path) -> No
         assert session.account.left.say() in session.account._repr_html_()
         assert "one row per person" in policy._repr_html_()
         assert "identification at most 0.6" in policy._repr_html_()
+
+
+def test_notebooks_show_errors_as_the_callers_line_and_the_message(session: Session) -> None:
+    with pytest.raises(UnknownColumn) as caught:
+        session.answer(tg.mean("agee"), epsilon="0.1")
+    where, line, message = caught.value._render_traceback_()
+    assert where.startswith(f"{__file__}, line ")
+    assert line.strip() == 'session.answer(tg.mean("agee"), epsilon="0.1")'
+    assert message == f"UnknownColumn: {caught.value}"

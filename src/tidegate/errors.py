@@ -45,7 +45,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, ClassVar
+
+PACKAGE = Path(__file__).parent  # where its own frames are
 
 
 class TidegateError(Exception):
@@ -64,6 +67,19 @@ class TidegateError(Exception):
 
     def __str__(self) -> str:
         return f"{self.what}\n  {self.do}" if self.do else self.what
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what notebooks show: the caller's lines and the message, without the frames inside of this package."""
+        from traceback import extract_tb
+
+        lines = []
+        for frame in extract_tb(self.__traceback__):
+            path = Path(frame.filename)
+            if path.is_relative_to(PACKAGE):
+                break
+            if not {"IPython", "ipykernel"} & {*path.parts}:
+                lines += [f"{path if path.is_file() else 'This cell'}, line {frame.lineno}:", f"    {frame.line}"]
+        return [*lines, f"{type(self).__name__}: {self}"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object that all errors share."""
