@@ -268,3 +268,20 @@ def test_notebooks_show_errors_as_the_callers_line_and_the_message(session: Sess
     assert where.startswith(f"{__file__}, line ")
     assert line.strip() == 'session.answer(tg.mean("agee"), epsilon="0.1")'
     assert message == f"UnknownColumn: {caught.value}"
+
+
+def test_shells_show_the_text_of_a_result_and_not_its_fields(session: Session) -> None:
+    answer = session.answer(tg.histogram("age"), epsilon="0.1")
+    preview = session.preview(tg.count().by("town"), epsilon="0.1")
+    for result in (
+        answer,
+        session.answer([tg.count(), tg.count().by("town")], epsilon="0.1"),
+        preview,
+        session.account,
+    ):
+        assert repr(result) == str(result)
+        assert "Policy(" not in repr(result)
+    lines = str(answer).splitlines()
+    assert lines[0].split() == ["age", "histogram", "low", "high"]
+    assert lines[1].split()[0] == "18"
+    assert lines[31] == "and 44 more rows"

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 RUN = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet executes a cell that starts with one of these
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+MOST_SHOWN = 30  # rows of a table in text
 TEMPORAL: dict[str, type] = {"date": date, "timestamp": datetime, "time": time}  # by the kind of an attribute
 
 
 class Frames:
-    """A result that has an Arrow table, and therefore also data frames."""
+    """A result that has an Arrow table, and therefore also data frames. A Python shell shows its text, not its fields."""
+
+    def __init_subclass__(cls) -> None:
+        if cls.__str__ is not object.__str__:
+            cls.__repr__ = cls.__str__  # type: ignore[method-assign]  # found by `dataclass`, which then adds none
 
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table: missing values are null."""
@@ -78,6 +83,14 @@ def arrow_table(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type] | N
     kinds = kinds or {}
     names = dict.fromkeys([*(name for row in rows for name in row), *kinds])
     return pa.table({name: arrow_column([row.get(name) for row in rows], kinds.get(name)) for name in names})
+
+
+def text_table(headers: Sequence[str], rows: Sequence[Sequence[str]], count: int) -> str:
+    """Return rows of text in columns, and the number of those that are not among them, of `count` in total."""
+    lines = [headers, *rows]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(headers))]
+    text = ["  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*text, *([f"and {count - len(rows):,} more rows"] if count > len(rows) else [])])
 
 
 def rename_labels(labels: Iterable[str], reserved: Iterable[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,19 @@ def test_more_cells_must_be_allowed(session: Any) -> None:
         session.answer("SELECT age, age * 2, sex, COUNT(*) FROM people GROUP BY 1, 2, 3", epsilon=1)
     plan = session.sql(text, cells=100_000)
     assert session.preview(plan, epsilon=1).cost.value == 1
+
+
+def test_labels_have_no_separators_and_noisy_numbers_do(session: Any) -> None:
+    text = "SELECT age // 50 + 2000 AS year, SUM(age) AS total FROM people GROUP BY 1 ORDER BY 1"
+    answers = session.answer(text, epsilon=10**5)
+    year, total = str(answers).splitlines()[2].split()[:2]
+    assert (year, total) == ("2001", f"{answers.rows()[1]['total']:,}")
+    assert "," in total
+    assert ">2001<" in answers._repr_html_()
+    assert f">{total}<" in answers._repr_html_()
+
+
+def test_missing_labels_and_whole_days_are_shown_as_such() -> None:
+    days = pa.array([datetime(2024, 1, 1), datetime(2024, 2, 1)], pa.timestamp("us"))
+    result = SqlResult(pa.table({"month": days, "town": ["Aby", None], "mean": [45_678.9, 12.3456]}))
+    assert result.texts()[1] == [["2024-01-01", "Aby", "45,679"], ["2024-02-01", "(missing)", "12.35"]]

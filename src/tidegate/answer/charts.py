@@ -14,6 +14,7 @@ from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import label_text, number
 from tidegate.charts import Axis, Band, Cell, Chart, Interval, Line, Table, numbers
 from tidegate.html import render
+from tidegate.html.notebook import Cell as TextCell
 from tidegate.html.notebook import budget_bar, show, table_of
 from tidegate.html.render import sentence
 
@@ -207,7 +208,7 @@ def _height(value: Any, first: str) -> float:
 
 
 def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:,.6g}"
+    return value if isinstance(value, str) else f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,.6g}"
 
 
 def error_chart(preview: Preview) -> Chart | None:
@@ -260,14 +261,28 @@ def html(*answers: Answer) -> str:
 
 def tables_html(answers: Answers) -> str:
     """Return the tables of SQL statements, for notebooks, with their notes and the charge."""
-    tables = [table_of(table.rows()[:MOST_ROWS]) for table in answers.tables]
+    shown = [(table.texts(MOST_ROWS), table.rows()) for table in answers.tables]
+    tables = [
+        ([name.replace("_", " ") for name in headers], [_cells(*line) for line in zip(texts, rows, strict=False)])
+        for (headers, texts), rows in shown
+    ]
     more = sum(max(table.to_arrow().num_rows - MOST_ROWS, 0) for table in answers.tables)
-    notes = [*answers.notes, *([f"and {more:,} more rows"] if more else []), answers.charge.says()]
+    notes = [
+        *answers.notes,
+        *([f"and {more:,} more rows"] if more else []),
+        answers.charge.says().replace("     ", " · "),
+    ]
     intervals = any(table.intervals for table in answers.tables)
     caption = (
         "low and high are the 95% interval of the true number, accounting for the noise only." if intervals else ""
     )
     return show({"title": "Result", "caption": caption, "tables": tables, "notes": notes})
+
+
+def _cells(texts: Sequence[str], row: Mapping[str, Any]) -> list[TextCell]:
+    """Return a row of text; numbers are aligned to the right."""
+    values = zip(texts, row.values(), strict=True)
+    return [TextCell(text, isinstance(value, int | float) and not isinstance(value, bool)) for text, value in values]
 
 
 def derived_html(derived: Derived) -> str:

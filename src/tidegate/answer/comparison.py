@@ -167,4 +167,4 @@ def label_text(label: Any) -> str:
 
 def number(value: float) -> str:
     """Return a number for a sentence, with four significant digits."""
-    return say(value, 4) if abs(value) < 1e4 and value != int(value) else f"{value:,.0f}"
+    return say(value, 4) if abs(value) < 1e4 and not float(value).is_integer() else f"{value:,.0f}"

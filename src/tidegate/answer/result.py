@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tidegate.accounting import Amount, Budget, Event, Price, budget_of, event_from_dict
 from tidegate.accounting.budget import SHORT
-from tidegate.answer.comparison import Comparison, compare, number
+from tidegate.answer.comparison import Comparison, compare, label_text, number
 from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.query_json import query_from_dict, query_to_dict
@@ -31,7 +31,7 @@ from tidegate.answer.rows import (
 from tidegate.answer.sql import SqlPlan, SqlResult
 from tidegate.answer.sql.cells import Numbers
 from tidegate.charts import Chart
-from tidegate.frames import TEMPORAL, Row, Rows
+from tidegate.frames import MOST_SHOWN, TEMPORAL, Row, Rows, text_table
 from tidegate.ledger import Account, Charge
 from tidegate.ledger.charge import account_from_dict
 from tidegate.noise.differences import MOST_GROUPS
@@ -176,17 +176,22 @@ class Answer(Rows):
         return cls(query, query.target(policy), event, data["result"], charge)
 
     def line(self) -> str:
-        """Return the value and its error as text."""
+        """Return the value and its error as text; the first rows and what differs if there are groups."""
         if self.values.ndim:
-            compared = self.comparison
-            finding = f"   {compared.says()}" if compared else ""
-            return f"{self.query.says()}: {self.values.size:,} numbers{finding}{self._caution()}"
+            return self._lines()
         between = self.interval()
         within = f"   (noise: {_text(between[0])} to {_text(between[1])}, 95%)" if between else ""
-        return f"{_text(self.value)}{within}{self._caution()}"
+        caution = f"   ({self.caution})" if self.caution else ""
+        return f"{_text(self.value)}{within}{caution}"
 
-    def _caution(self) -> str:
-        return f"   ({self.caution})" if self.caution else ""
+    def _lines(self) -> str:
+        rows, compared = self.rows(slice(MOST_SHOWN)), self.comparison
+        headers = [name for name in rows[0] if name != "noisy" or name in self.labels]
+        labels = headers[: len(self.labels)]
+        shown = [[label_text(row[name]) if name in labels else _text(row[name]) for name in headers] for row in rows]
+        finding = [f"{compared.says()}."] if compared else []
+        caution = [f"({self.caution})"] if self.caution else []
+        return "\n".join([text_table(headers, shown, self.values.size), *finding, *caution])
 
     def __str__(self) -> str:
         return f"{self.line()}\n{self.charge.says()}"
@@ -260,7 +265,9 @@ class Answers(Rows):
 
     def __str__(self) -> str:
         lines = [str(table) for table in self.tables] + list(self.notes) if self.tables else []
-        lines = lines or [f"{answer.query.says()}: {answer.line()}" for answer in self.answers]
+        lines = lines or [
+            answer.query.says() + (":\n" if answer.values.ndim else ": ") + answer.line() for answer in self.answers
+        ]
         return "\n".join([*lines, self.charge.says()])
 
     def _repr_html_(self) -> str:

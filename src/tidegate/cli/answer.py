@@ -110,9 +110,10 @@ def _show(answers: Any) -> None:
             continue
         rows = answer.rows()
         headers = [name for name in rows[0] if name != "noisy" or name in answer.labels]
+        labels = headers[: len(answer.labels)]
         table(
             headers,
-            [[_cell(row[name]) for name in headers] for row in rows],
+            [[_cell(row[name], is_label=name in labels) for name in headers] for row in rows],
             right=set(range(len(answer.labels), len(headers))),
         )
         compared = answer.comparison
@@ -128,17 +129,18 @@ def _show(answers: Any) -> None:
 def _show_table(result: Any) -> None:
     """Print the table of an SQL statement, with the ends of the intervals of noisy numbers."""
     rows = result.rows()
-    headers = list(rows[0]) if rows else result.to_arrow().column_names
+    headers, texts = result.texts()
     numbers = {i for i, name in enumerate(headers) if any(isinstance(row[name], int | float) for row in rows)}
-    table(headers, [[_cell(row[name]) for name in headers] for row in rows], right=numbers)
+    table(headers, texts, right=numbers)
     if result.intervals:
         say("NAME_low and NAME_high: the 95% interval of the true number, accounting for the noise only.")
 
 
-def _cell(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return "(missing)" if value is None else str(value).lower()
-    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+def _cell(value: Any, *, is_label: bool) -> str:
+    """Return a value as text; a label has no separators, because it can be a year."""
+    from tidegate.answer.comparison import label_text, number
+
+    return number(value) if isinstance(value, int | float) and not is_label else label_text(value)
 
 
 def _save(chart: Chart, path: Path) -> None:

@@ -45,7 +45,8 @@ def cell(value: Any) -> Cell:
     """Return a value for people: numbers in a few digits, nothing for a missing one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Cell("" if value is None else str(value))
-    return Cell(f"{value:,}" if isinstance(value, int) else f"{value:,.4g}", is_number=True)
+    text = f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1e4 else f"{value:,.4g}"
+    return Cell(text, is_number=True)
 
 
 def budget_bar(text: str, *, spent: float, limit: float, planned: float = 0.0) -> Bar:

@@ -91,11 +91,16 @@ class Account(Rows):
             for unit, (spent, limit) in limits.items()
         ]
 
+    def _says(self) -> str:
+        return f"{SHORT[self.unit]} {self.spent.say()} spent, {self.left.say()} left of {self.ceiling.say()}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self._says()}"
+
     def _repr_html_(self) -> str:
         from tidegate.html.notebook import budget_bar, show
 
-        text = f"{SHORT[self.unit]} {self.spent.say()} spent, {self.left.say()} left of {self.ceiling.say()}"
-        bar = budget_bar(text, spent=float(self.spent), limit=float(self.ceiling))
+        bar = budget_bar(self._says(), spent=float(self.spent), limit=float(self.ceiling))
         caption = "The privacy budget of all answers and synthetic tables together."
         return show({"title": f"Budget of {self.name}", "caption": caption, "bars": [bar]})
 

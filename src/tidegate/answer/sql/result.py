@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegate.answer.comparison import label_text, number
 from tidegate.extras import late
-from tidegate.frames import Frames
+from tidegate.frames import MOST_SHOWN, Frames, text_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 else:
     pa = late("pyarrow")
 
-MOST_SHOWN = 30
 Array = NDArray[Any]
 
 
@@ -69,11 +69,14 @@ def _simple_type(kind: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if pa.types.is_timestamp(kind) else kind
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "(missing)"
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}" if whole else str(value)
+def _texts(values: list[Any], *, noisy: bool) -> list[str]:
+    """Return a column as text. Whole numbers have separators if they are noisy: others can be years."""
+    if all(value is None or (isinstance(value, dt.datetime) and value.time() == dt.time()) for value in values):
+        values = [value and value.date() for value in values]
+    return [
+        number(value) if isinstance(value, float) or (noisy and type(value) is int) else label_text(value)
+        for value in values
+    ]
 
 
 def _json(value: Any) -> Any:
@@ -113,14 +116,16 @@ class SqlResult(Frames):
 
     def __str__(self) -> str:
         """Return the first rows as text, in columns."""
-        rows = self.rows()
-        names = list(rows[0]) if rows else self.table.column_names
-        lines = [names, *([_shown(row[name]) for name in names] for row in rows[:MOST_SHOWN])]
-        widths = [max(len(line[index]) for line in lines) for index in range(len(names))]
-        text = [
-            "  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        return "\n".join([*text, *([f"and {len(rows) - MOST_SHOWN:,} more rows"] if len(rows) > MOST_SHOWN else [])])
+        headers, rows = self.texts(MOST_SHOWN)
+        return text_table(headers, rows, self.table.num_rows)
+
+    def texts(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+        """Return the headers and the first rows as text for people."""
+        rows = self.rows()[:most]
+        headers = list(rows[0]) if rows else self.table.column_names
+        noisy = {f"{name}{end}" for name in self.intervals for end in ("", "_low", "_high")}
+        columns = [_texts([row[name] for row in rows], noisy=name in noisy) for name in headers]
+        return headers, [list(line) for line in zip(*columns, strict=True)]
 
     def to_arrow(self) -> pa.Table:
         """Return the columns of the query, without intervals."""
