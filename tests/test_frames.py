@@ -258,6 +258,10 @@ def test_notebooks_show_results_without_script_and_escaped(tmp_path: Path) -> No
         assert "exceeds the budget" in over._repr_html_()
         assert session.account.left.say() in session.account._repr_html_()
         assert "one row per person" in policy._repr_html_()
+        assert "&lt;/script&gt;, Berg" in session._repr_html_()
+        assert repr(session) == 'Session("people"): see its columns in `policy` and its budget in `account`'
+        assert answers.plot().title == "Answers with their 95% intervals"
+        assert [panel.title for panel in answers.plot().panels] == [answer.plot().title for answer in answers]
         assert "identification at most 0.6" in policy._repr_html_()
 
 
@@ -285,3 +289,7 @@ def test_shells_show_the_text_of_a_result_and_not_its_fields(session: Session) -
     assert lines[0].split() == ["age", "histogram", "low", "high"]
     assert lines[1].split()[0] == "18"
     assert lines[31] == "and 44 more rows"
+
+
+def test_tab_completion_lists_public_names_alone() -> None:
+    assert set(dir(tg)) == {*tg.__all__, "__version__", "errors"}

@@ -166,4 +166,4 @@ if not TYPE_CHECKING:  # a type checker must see the names above, and no others
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+    return sorted({*__all__, "__version__", "errors"})

@@ -31,6 +31,7 @@ from tidegate.answer.rows import (
 from tidegate.answer.sql import SqlPlan, SqlResult
 from tidegate.answer.sql.cells import Numbers
 from tidegate.charts import Chart
+from tidegate.errors import Unsupported
 from tidegate.frames import MOST_SHOWN, TEMPORAL, Row, Rows, text_table
 from tidegate.ledger import Account, Charge
 from tidegate.ledger.charge import account_from_dict
@@ -269,6 +270,13 @@ class Answers(Rows):
             answer.query.says() + (":\n" if answer.values.ndim else ": ") + answer.line() for answer in self.answers
         ]
         return "\n".join([*lines, self.charge.says()])
+
+    def plot(self) -> Chart:
+        """Return a chart of the measured numbers with their 95% intervals: one panel per statistic."""
+        if not self.answers:
+            raise Unsupported("Public numbers have no chart.", "Use to_pandas() and plot its columns.")
+        panels = tuple(answer.plot() for answer in self.answers)
+        return panels[0] if len(panels) == 1 else Chart("Answers with their 95% intervals", panels=panels)
 
     def _repr_html_(self) -> str:
         from tidegate.answer.charts import html, tables_html

@@ -188,6 +188,9 @@ class Chart:
 
         return draw_pair(self)
 
+    def __repr__(self) -> str:
+        return f"Chart({self.title!r}): save it with save(path), or show it in a notebook"
+
     def _repr_svg_(self) -> str:
         return self.svg(standalone=True)
 

@@ -113,6 +113,9 @@ def _claim(ledger: Ledger, account: str, names: SourceNames, state: SourceState)
     return Claim(names, state.stamp, state.digest, account, str(first["hash"]), address)
 
 
+STATE_WHY = 'state why: --new-account "REASON", in Python new_account="REASON"'
+
+
 def _refusal(claim: Claim, other: KnownAccount, spent: str) -> Unsupported:
     shown = Path(other.address).name if other.address else "a database"
     is_here = other.ledger == claim.ledger
@@ -121,7 +124,7 @@ def _refusal(claim: Claim, other: KnownAccount, spent: str) -> Unsupported:
     return Unsupported(
         f'This source has the account "{other.account}" in {"this ledger" if is_here else shown}{spent}.',
         f'To continue with it, set name = "{other.account}"{where} in [dataset]. To charge two accounts together{same_ledger}, '
-        f'set shares_persons_with = ["{other.account}"]. To open a separate account, state why: --new-account "REASON".',
+        f'set shares_persons_with = ["{other.account}"]. To open a separate account, {STATE_WHY}.',
     )
 
 

@@ -14,7 +14,7 @@ from tidegate.errors import PolicyUnreadable, UnknownColumn, Unsupported, did_yo
 from tidegate.exact import plain, say
 from tidegate.frames import Row, Rows
 from tidegate.policy.attributes import Attribute, Key, Numeric
-from tidegate.policy.categories import Text
+from tidegate.policy.categories import Category, Text
 from tidegate.policy.collection import Collection
 from tidegate.policy.concealment import Concealment
 from tidegate.policy.fingerprint import fingerprint_of, texts
@@ -28,6 +28,7 @@ from tidegate.policy.tables import LinkedTable, check_linked_synthesis, check_ta
 VERSION = 2  # of new policies; version 1 has no default windows
 VERSIONS = (1, 2)
 LOCATIONS = ("source", "ledger", "reports", "witness")
+MOST_LISTED = 8  # values of a category that a notebook shows
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
 
@@ -454,7 +455,8 @@ class Policy(Rows):
     def _repr_html_(self) -> str:
         from tidegate.html.notebook import show, table_of
 
-        rows = f"{self.dataset.rows:,} rows, " if self.dataset.rows is not None else ""
+        units = "persons" if isinstance(self.dataset.unit, EachPerson) else "rows"
+        rows = f"{self.dataset.rows:,} {units}, " if self.dataset.rows is not None else ""
         promises = [str(promise) for promise in (self.identification, self.loss) if promise]
         promises += [f"released records ({name}): {promise}" for name, promise in self.release_promises.items()]
         promises += [f"collection {name}: randomized on the device" for name in self.collections]
@@ -462,6 +464,7 @@ class Policy(Rows):
         columns = [
             {
                 **row,
+                "values": _shown_values(self.attributes[row["column"]]),
                 "missing": words.get(row["missing"], row["missing"]),
                 "protected": "protected" if row["protected"] else "",
             }
@@ -494,6 +497,12 @@ class Policy(Rows):
     def fingerprint(self) -> str:
         """The SHA-256 of everything that a promise depends on."""
         return fingerprint_of(self.public_dict())
+
+
+def _shown_values(attribute: Attribute) -> str:
+    """Return what a column can contain: a short list itself."""
+    listed = attribute.values if type(attribute) is Category and len(attribute.values) <= MOST_LISTED else ()
+    return ", ".join(map(str, listed)) or attribute.describe()
 
 
 ARGUMENTS: dict[str, tuple[type, ...]] = {

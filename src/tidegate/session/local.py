@@ -592,6 +592,12 @@ class Session:
         """Return the table of a query: the source, or the rows of linked tables."""
         return self.open_rows(read_row_source(self.policy, rows)) if self.policy.tables else self.table
 
+    def __repr__(self) -> str:
+        return f'Session("{self.policy.dataset.name}"): see its columns in `policy` and its budget in `account`'
+
+    def _repr_html_(self) -> str:
+        return self.policy._repr_html_()
+
     def close(self) -> None:
         """Close the ledger."""
         if "ledger" in self.__dict__:
@@ -612,12 +618,20 @@ def open_session(
     new_account: str = "",
     witness: Sequence[str] = (),
 ) -> Session:
-    """Open a data set by its policy (a file or a value). Paths in the file are relative to its folder.
+    """Open a data set by its policy. Nothing is read or written before the first call.
 
-    `table` replaces the policy's source: a path, a URL, or a table in memory; for linked tables, a mapping of them by name.
-    If the policy is a file and its source has an account under another name or in another ledger, no second account is
-    opened, unless `new_account` states the reason for it, which is recorded in the ledger. `witness` names addresses for the
-    ledger's signed checkpoints, in addition to the policy's.
+        with tg.open("people.toml") as session:
+            session.preview(tg.mean("age").by("sex"), epsilon=0.1)
+            session.answer("SELECT sex, AVG(age) FROM people GROUP BY sex", epsilon=0.1).to_pandas()
+
+    Args:
+        policy: A policy file, or a `Policy`. Paths in the file are relative to its folder.
+        table: Replaces the policy's source: a path, a URL, or a table in memory (pandas, polars, Arrow); for linked tables,
+            a mapping of them by name.
+        ledger: Replaces the policy's ledger: a path or postgresql://... The default is NAME.ledger beside the policy.
+        new_account: The reason to open a second account over a source that has one under another name or in another ledger.
+            It is recorded. Without it, a policy file with such a source is refused.
+        witness: Addresses for the ledger's signed checkpoints, in addition to the policy's.
     """
     if isinstance(policy, Policy):
         return Session(policy, table=table, ledger=ledger, witness=witness)

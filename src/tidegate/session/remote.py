@@ -382,6 +382,10 @@ class RemoteSession:
         policy = self._policy_of(data)
         return read_response(lambda: PaidQuality.from_dict(data, policy))
 
+    def __repr__(self) -> str:
+        name = f'"{self._dataset}" at ' if self._dataset else ""
+        return f"RemoteSession({name}{self._client.shown}): see its columns in `policy` and its budget in `account`"
+
     def close(self) -> None:
         """Close the connection."""
         self._client.close()

@@ -11,6 +11,7 @@ from typing import Any
 
 from tidegate.accounting import Amount, budget_of
 from tidegate.errors import TidegateError, Unsupported
+from tidegate.ledger.known_sources import STATE_WHY
 from tidegate.ledger.tokens import StoredToken, Tokens
 from tidegate.policy import Policy
 from tidegate.service.access.permissions import ANALYST
@@ -91,8 +92,8 @@ def _open_account(policy: Policy, datasets: ServedDatasets, folder: Path, *, rea
     except Unsupported as error:
         problem = error
     if problem:
-        do = problem.do.replace('state why: --new-account "REASON"', "state the reason below")
-        raise Unsupported(problem.what, do, needs_reason="--new-account" in problem.do)
+        do = problem.do.replace(STATE_WHY, "state the reason below")
+        raise Unsupported(problem.what, do, needs_reason=STATE_WHY in problem.do)
 
 
 def share_of(policy: Policy, percent: str) -> str:
