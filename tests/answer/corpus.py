@@ -136,6 +136,10 @@ SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_i
 SELECT YEAR(visit_date) - p.birth_year AS age, COUNT(*) FROM visits v JOIN patients p USING (patient_id) WHERE p.birth_year > 2015 GROUP BY 1 ORDER BY 1; -- clinic-905 postprocess
 SELECT COUNT(*) FROM visits v JOIN patients p ON v.patient_id = p.birth_year; -- clinic-906 refuse: join that is not a declared relation
 SELECT patient_id FROM visits WHERE urgent GROUP BY patient_id HAVING COUNT(*) > 2; -- clinic-907 refuse: groups by the person key
+SELECT p.sex, AVG(v.cost) FROM visits v, patients p WHERE v.patient_id = p.patient_id AND v.urgent GROUP BY p.sex; -- clinic-908 answer
+SELECT d.kind, p.sex, COUNT(*) FROM visits v, departments d, patients p WHERE d.department = v.department AND p.patient_id = v.patient_id GROUP BY 1, 2; -- clinic-909 answer
+SELECT COUNT(*) FROM visits v, patients p WHERE v.patient_id = p.patient_id OR v.urgent; -- clinic-910 refuse: join without a condition of its own
+SELECT COUNT(*) FROM visits v, patients p WHERE v.cost = p.birth_year; -- clinic-911 refuse: join that is not a declared relation
 SELECT HOUR(ordered_at) < 12 AS morning, ROUND(SUM(price * quantity), 0) AS t FROM orders GROUP BY morning; -- shop-901 postprocess
 SELECT pr.category, o.country, COUNT(*) AS n FROM orders o LEFT JOIN products pr USING (product) WHERE o.quantity > 5 GROUP BY ROLLUP (pr.category, o.country); -- shop-902 answer
 SELECT COUNT(DISTINCT CASE WHEN returned THEN customer_id END) AS returners, COUNT(DISTINCT customer_id) AS customers FROM orders; -- shop-903 answer

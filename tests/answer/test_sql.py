@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from answer.conftest import policy
+from answer.corpus import corpus_policies
 
 from tidegate.answer import Query, count, distinct, histogram, max, mean, median, min, quantile, std, sum, variance
 from tidegate.answer.sql import parse_sql, plan_sql
 from tidegate.errors import UnknownColumn, Unsupported
+from tidegate.policy import Dataset, Integer, Loss, Policy
 from tidegate.policy.predicates import col
 from tidegate.tables import expressions
 from tidegate.tables.expressions import ParserStopped, parse_text
@@ -120,6 +123,52 @@ def test_refusal_shows_the_supported_form() -> None:
 def test_unknown_column_suggests_the_nearest() -> None:
     with pytest.raises(UnknownColumn, match='Did you mean "age"'):
         parse_sql("SELECT AVG(ages) FROM people", policy())
+
+
+INVALID = {
+    "SELECT COUNT(* FROM people": '"FROM" cannot follow "SELECT COUNT(*" in line 1',
+    "SELECT sex\nCOUNT(*) FROM people": '"(" cannot follow "SELECT sex COUNT" in line 2',
+    "SELECT COUNT(*) FROM people WHERE": 'something is missing after "WHERE" in line 1',
+    "SELECT COUNT(*) FROM people WHERE sex = 'f": "a quote or a comment is not closed",
+}
+
+
+@pytest.mark.parametrize("text", INVALID)
+def test_invalid_sql_is_refused_with_its_position(text: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        parse_sql(text, policy())
+    assert caught.value.what == f"The text is not valid SQL: {INVALID[text]}."
+
+
+HELPFUL = {
+    "SELECT COUNT(*) FROM people WHERE town = 'aby'": 'Did you mean "Aby"? Listed: Aby, Berg, Ceder.',
+    "SELECT COUNT(*) FROM people WHERE town = 'xyz'": "Listed: Aby, Berg, Ceder.",
+    "SELECT FLOR(age / 10), COUNT(*) FROM people GROUP BY 1": 'Did you mean "FLOOR"? Supported: ',
+    "SELECT COUNT(*) FROM peple": 'Did you mean "people"? Tables: people.',
+    "SELECT COUNT(*) FROM shop": "Known: people.",
+}
+
+
+@pytest.mark.parametrize("text", HELPFUL)
+def test_refusal_says_what_to_write_instead(text: str) -> None:
+    with pytest.raises(Unsupported) as caught:
+        parse_sql(text, policy())
+    assert caught.value.do.startswith(HELPFUL[text])
+
+
+def test_refusals_on_linked_tables_name_the_join_and_the_mean_per_person(tmp_path: Path) -> None:
+    clinic = corpus_policies(tmp_path)["clinic"]
+    with pytest.raises(UnknownColumn, match=r"JOIN patients ON visits.patient_id = patients.patient_id"):
+        parse_sql("SELECT AVG(cost) FROM visits WHERE sex = 'female'", clinic)
+    with pytest.raises(Unsupported, match=r"divide: COUNT\(\*\) \* 1.0 / COUNT\(DISTINCT visits.patient_id\)"):
+        parse_sql("SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id)", clinic)
+    parse_sql("SELECT COUNT(*) * 1.0 / COUNT(DISTINCT visits.patient_id) FROM visits", clinic)
+
+
+def test_column_that_needs_quotes_is_suggested_with_them() -> None:
+    columns = {"hours-per-week": Integer(1, 99), "age": Integer(0, 99)}
+    with pytest.raises(UnknownColumn, match='Did you mean "hours-per-week", in double quotes'):
+        parse_sql("SELECT AVG(hours-per-week) FROM jobs", Policy(Dataset("jobs"), columns, loss=Loss(1)))
 
 
 def test_text_in_double_quotes_is_explained() -> None:

@@ -103,7 +103,7 @@ def _stated(budget: Budget, epsilon: Number | None, z: Number | None) -> Request
     if epsilon is not None and budget.unit == "z":
         raise Unsupported(
             "`epsilon` is not available under the average guarantee, which limits Z.",
-            "Specify `rho`, `share`, or `error`.",
+            "Specify `z`, `rho`, `share`, or `error`.",
         )
     if z is not None and budget.guarantee != "average":
         raise Unsupported(

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, ClassVar, Literal
 
-from tidegate.errors import Unsupported
+from tidegate.errors import Unsupported, did_you_mean
 from tidegate.exact import Number, exact, plain
 from tidegate.policy.attributes import Numeric, Scalar
 from tidegate.policy.calendar import Moment
@@ -25,6 +25,7 @@ from tidegate.policy.policy import Policy
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 Value = Fraction | str | bool
 Comparable = Number | Scalar | dt.date | dt.time
+MOST_NAMED, MOST_COMPARED = 10, 1_000  # values of a category in a message
 DEEPEST = 50  # levels of nested conditions
 MOST_COMPARISONS = 2_000  # comparisons in one condition
 MOST_NESTED = 200  # parts of a chain that are stored nested
@@ -325,8 +326,13 @@ def category_value(attribute: Category, column: str, value: Value) -> Scalar:
     listed = int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
     if not isinstance(listed, Fraction) and type(listed) is attribute.value_type and listed in attribute.codes:
         return listed
+    names = [str(name) for name in attribute.values]
+    nearest = did_you_mean(str(value), names) if len(names) <= MOST_COMPARED else ""
+    nearest = f"{nearest} " if nearest.startswith("Did") else ""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     raise Unsupported(
-        f'{shown(value)} is not one of the {attribute.size:,} values that the policy lists for "{column}".'
+        f'{shown(value)} is not one of the {attribute.size:,} values that the policy lists for "{column}".',
+        f"{nearest}Listed: {', '.join(names[:MOST_NAMED])}{more}.",
     )
 
 

@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 
-from tidegate.errors import Unsupported
+from tidegate.errors import Unsupported, did_you_mean
 from tidegate.policy import Policy
 from tidegate.policy.predicates import Chain, Compare, Holds, Missing, Opposite, Predicate
 from tidegate.policy.tables import resolve_column
@@ -41,6 +41,7 @@ FUNCTIONS = (
 )
 ALLOWED = frozenset((*LITERALS, *OPERATORS, *FUNCTIONS, exp.Column, exp.Identifier))
 NAMED = frozenset({"log2", "log10", "cbrt", "ceiling", "len", "char_length", "weekday", "isodow", "mod", "div", "pi"})
+FUNCTION_NAMES = sorted({*(node.sql_name() for node in FUNCTIONS), *(name.upper() for name in NAMED)})
 TYPES = frozenset(
     [
         "boolean",
@@ -178,9 +179,11 @@ def refuse_function(node: Any) -> Unsupported:
         )
     if isinstance(node, exp.Star):
         return Unsupported("* stands for rows, and it can only be counted.", "Write COUNT(*), or name a column.")
+    nearest = did_you_mean(node.name.upper(), FUNCTION_NAMES) if isinstance(node, exp.Anonymous) else ""
     return Unsupported(
         f"{function_name(node)} cannot be used on private values: it is not one of the supported functions of a value.",
-        "Supported: arithmetic, comparisons, CASE, COALESCE, CAST, FLOOR, ROUND, UPPER, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC and similar; write dates and numbers as constants.",
+        f"{nearest} ".lstrip() * nearest.startswith("Did")
+        + "Supported: arithmetic, comparisons, CASE, COALESCE, CAST, FLOOR, ROUND, UPPER, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC and similar; write dates and numbers as constants.",
     )
 
 

@@ -14,6 +14,7 @@ from tidegate.answer.sql.trees import (
     in_subquery,
     is_aggregated,
     is_star,
+    move_join_conditions,
     nearest_queries,
     replaced,
     with_tables,
@@ -114,6 +115,7 @@ class Compiler:
         sources = [self._source(node, known) for node in nodes]
         if all(isinstance(source, Released) for source in sources):
             return Released(with_tables(self._released(select, known, nodes, sources), released))
+        move_join_conditions(select, joins)
         view = self._joined(sources, joins)
         if not is_aggregated(select):
             return self._view_of(select, view)
@@ -197,7 +199,7 @@ class Compiler:
             if of is None and not part.table and aliases and part.name.lower() in aliases:
                 of = aliases[part.name.lower()]
             if of is None:
-                raise unknown_column(view, part)
+                raise unknown_column(self.policy, view, part)
             return of.copy() if isinstance(of, exp.Column) else exp.Paren(this=of.copy())
 
         if isinstance(node, exp.Column):

@@ -21,7 +21,7 @@ from tidegate.answer.sql.text import ROWS_FORM, ROWS_REFUSED, bare
 from tidegate.answer.sql.trees import RANKING, contains_aggregate, cube, each, is_star, rollup, title
 from tidegate.answer.sql.views import Source, View, is_key
 from tidegate.errors import TooManyCells, Unsupported
-from tidegate.policy import Policy
+from tidegate.policy import EachPerson, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.expressions import (
     check_nodes,
@@ -246,8 +246,13 @@ class AggregatedSelect:
             if is_key(self.policy, name):
                 raise Unsupported(
                     f'"{name}" names the person or the record, so it cannot be part of a {what}.',
-                    "COUNT(DISTINCT key) is possible, and so are statistics by other columns.",
+                    f"COUNT(DISTINCT {name}) is possible, and so are statistics by other columns.{self._per_person(name)}",
                 )
+
+    def _per_person(self, name: str) -> str:
+        unit = self.policy.dataset.unit
+        is_person = isinstance(unit, EachPerson) and name.rpartition(".")[2] == unit.key.rpartition(".")[2]
+        return f" For a mean per person, divide: COUNT(*) * 1.0 / COUNT(DISTINCT {name})." if is_person else ""
 
     def _check_cells(self, core: Core) -> None:
         for chosen in core.sets:
@@ -256,7 +261,7 @@ class AggregatedSelect:
             if cells > self.compiler.most_cells:
                 raise TooManyCells(
                     f"GROUP BY has {' x '.join(f'{size:,}' for size in sizes)} = {cells:,} cells; more than {self.compiler.most_cells:,} are rarely useful.",
-                    "Group by ranges, for example FLOOR(x / 10) * 10 or DATE_TRUNC('month', day), or allow more with cells=.",
+                    f"Group by ranges, for example FLOOR(x / 10) * 10 or DATE_TRUNC('month', day), or allow more: --cells {cells}, in Python session.sql(text, cells={cells}).",
                 )
 
     # ---- the tree on released numbers

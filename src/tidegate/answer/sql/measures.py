@@ -68,7 +68,8 @@ def read_measure(node: Any, policy: Policy) -> Measure:
         return replace(inner, conditions=(*inner.conditions, node.expression.this))
     measure = _Reader(policy).read(node)
     if measure is None:
-        name = function_name(node) if isinstance(node, exp.Func) else "This aggregate"
+        name = "STRING_AGG" if isinstance(node, exp.GroupConcat) else function_name(node)
+        name = name if isinstance(node, exp.Func) else "This aggregate"
         raise Unsupported(f"{name} has no private form: it could show single values.", f"{SUPPORTED}.")
     return measure
 

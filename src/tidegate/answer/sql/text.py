@@ -37,7 +37,7 @@ def read_statements(text: str, name: str) -> list[Any]:
         )
     trees = _parse(text)
     if trees is None:
-        raise Unsupported("The text is not valid SQL, or is nested too deeply.", form)
+        raise Unsupported(_problem(text), form)
     statements = [tree for tree in trees if tree is not None]  # None: after a last semicolon
     if not statements:
         raise Unsupported("The text contains no query.", form)
@@ -87,6 +87,24 @@ def _parse_in(text: str, dialects: tuple[str, ...]) -> list[Any] | None:
         ):
             continue  # the parser fails on malformed text in many ways, all of them public
     return None
+
+
+def _problem(text: str) -> str:
+    """Return where a text stops being SQL, in the first dialect."""
+    try:
+        parse_text(text, DIALECTS[0])
+    except sqlglot.errors.ParseError as error:
+        place = next(iter(error.errors), {})
+        word, before = f"{place.get('highlight', '')}"[:40], " ".join(f"{place.get('start_context', '')}".split())[-40:]
+        if word and str(place.get("description", "")).startswith("Required"):
+            return f'The text is not valid SQL: something is missing after "{word}" in line {place["line"]}.'
+        if word and before:
+            return f'The text is not valid SQL: "{word}" cannot follow "{before}" in line {place["line"]}.'
+    except sqlglot.errors.TokenError:
+        return "The text is not valid SQL: a quote or a comment is not closed."
+    except (ParserStopped, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        pass
+    return "The text is not valid SQL, or is nested too deeply."
 
 
 def _check_size(tree: Any) -> None:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from tidegate.answer.sql.measures import READERS, is_aggregate
 from tidegate.errors import Unsupported
-from tidegate.tables.expressions import ALLOWED, NAMED, function_name, write
+from tidegate.tables.expressions import ALLOWED, NAMED, function_name, links, write
 
 RANKING = (exp.Rank, exp.RowNumber, exp.DenseRank)
 WINDOWS = (
@@ -39,6 +39,29 @@ def replaced(node: Any, **arguments: Any) -> Any:
     for name, value in arguments.items():
         copied.set(name, value)
     return copied
+
+
+def move_join_conditions(select: exp.Select, joins: list[Any]) -> None:
+    """Write FROM a, b WHERE a.key = b.key as a JOIN b ON a.key = b.key. An inner join has the same rows either way."""
+    where = select.args.get("where")
+    for join in joins:
+        if where is None or any(join.args.get(name) for name in ("on", "using", "side", "kind", "method")):
+            continue
+        alias, parts = join.this.alias_or_name.lower(), links(where.this, exp.And)
+        equal = next((part for part in parts if _relates(part, alias)), None)
+        if equal is not None:
+            join.set("on", equal.copy())
+            others = [part.copy() for part in parts if part is not equal]
+            where = exp.Where(this=exp.and_(*others, copy=False)) if others else None
+            select.set("where", where)
+
+
+def _relates(node: Any, alias: str) -> bool:
+    """Return whether a condition compares a column of one table with a column of another."""
+    if not isinstance(node, exp.EQ) or not all(isinstance(side, exp.Column) for side in (node.this, node.expression)):
+        return False
+    tables = [node.this.table.lower(), node.expression.table.lower()]
+    return all(tables) and tables.count(alias) == 1
 
 
 def with_tables(tree: Any, tables: list[Any]) -> Any:

@@ -83,12 +83,24 @@ def private_view(policy: Policy, node: exp.Table) -> View | None:
 
 def unknown_table(policy: Policy, name: str) -> Exception:
     known = list(policy.tables) or [policy.dataset.name]
-    return Unsupported(f'There is no table "{name[:60]}".', f"Tables: {', '.join(known)}. {did_you_mean(name, known)}")
+    nearest = did_you_mean(name, known)
+    tables = f" Tables: {', '.join(known)}." if nearest.startswith("Did") else ""
+    return Unsupported(f'There is no table "{name[:60]}".', f"{nearest}{tables}")
 
 
-def unknown_column(view: View, node: exp.Column) -> Exception:
+def unknown_column(policy: Policy, view: View, node: exp.Column) -> Exception:
     """Return the refusal of a name that no source has."""
     name = node.name
+    others = [
+        table for table, of in policy.tables.items() if name.lower() in {column.lower() for column in of.attributes}
+    ]
+    if others and not node.table:
+        relation = [f"{left} = {right}" for left, right in policy.relations.items() if table_of(right) in others]
+        return UnknownColumn(
+            f'There is no column "{name[:60]}" here: it belongs to the table "{others[0]}".',
+            f"Write JOIN {others[0]} ON {relation[0]}." if relation else f"Query {others[0]}.",
+            column=name,
+        )
     if node.this.args.get("quoted"):
         return UnknownColumn(
             f'There is no column "{name[:60]}".',
@@ -96,6 +108,8 @@ def unknown_column(view: View, node: exp.Column) -> Exception:
             column=name,
         )
     nearest = did_you_mean(name, view.names)
+    if any(f'"{other}"' in nearest and not other.isidentifier() for other in view.names):
+        nearest = nearest.replace("?", ", in double quotes?")
     columns = f" Columns: {', '.join(view.names)}." if nearest.startswith("Did") else ""
     return UnknownColumn(f'There is no column "{name[:60]}".', f"{nearest}{columns}", column=name)
 
@@ -164,7 +178,10 @@ class Joins:
         return f"{sides[0].table}.{sides[0].name}", f"{sides[1].table}.{sides[1].name}"
 
     def _not_a_relation(self) -> Exception:
-        pairs = " or ".join(f"ON {left} = {right}" for left, right in self.policy.relations.items())
+        pairs = " or ".join(
+            f"{table_of(left)} JOIN {table_of(right)} ON {left} = {right}"
+            for left, right in self.policy.relations.items()
+        )
         return Unsupported(
             "Tables can only be joined by the relations that the policy declares.",
             f"Write, for example, {pairs}." if pairs else "This policy declares no relation: query each table alone.",
