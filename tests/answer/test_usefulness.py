@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tidegate as tg
 from tidegate.accounting import budget_of
-from tidegate.answer.limits import check_usefulness, usefulness_note
+from tidegate.answer.limits import check_usefulness, condition_note, usefulness_note
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import Unsupported
+from tidegate.policy.predicates import holds
 from tidegate.session import Session
 
 ATTRIBUTES = {
@@ -120,3 +125,49 @@ def test_counts_of_many_small_cells_have_a_caution() -> None:
     assert mechanism_for(query).caution(query, people, noisy) == (
         "the error of 60 exceeds the average of 13.7 rows in each of 73 cells"
     )
+
+
+def test_proposal_above_the_whole_budget_names_wider_groups_instead() -> None:
+    columns = {"day": tg.Date(date(2022, 1, 1), date(2024, 12, 31)), "amount": tg.Integer(0, 5000)}
+    people = tg.Policy(tg.Dataset("people", rows=5000), columns, loss=tg.Loss("1.5"))
+    text = is_refused(tg.mean("amount").by("day"), people, RequestedLoss(Fraction(1, 10)))
+    assert (
+        "Even the whole budget, epsilon 1.5, does not give an error of 1/20 of the range. Use fewer or wider groups"
+        in text
+    )
+    assert "Request epsilon" not in text
+
+
+SMALL = tg.Policy(
+    tg.Dataset("people", rows=50),
+    {"age": tg.Integer(0, 5), "day": tg.Date(date(2024, 1, 1), date(2024, 1, 3)), "sex": tg.Category(("f", "m"))},
+    loss=tg.Loss(1),
+)
+AGE, DAY, SEX = tg.col("age"), tg.col("day"), tg.col("sex")
+NEVER = [
+    DAY >= "2030-01-01",
+    DAY < "2024-01-01",
+    AGE == 2.5,
+    AGE.between(4, 2),
+    (AGE > 5) | (AGE < 0),
+    (SEX == "f") & (DAY > "2024-01-03"),
+    (SEX == "f") & AGE.between(3, 2),
+]
+SOMETIMES = [DAY == "2024-01-03", AGE >= 5, AGE.between(2, 2) & (SEX == "m"), (AGE > 9) | (SEX == "f"), AGE.missing()]
+
+
+@pytest.mark.parametrize("condition", [*NEVER, *SOMETIMES], ids=lambda condition: condition.says())
+def test_condition_that_no_declared_value_satisfies_has_a_caution(condition: Any) -> None:
+    codes = {name: [None, *range(attribute.size)] for name, attribute in SMALL.attributes.items()}
+    rows = [dict(zip(codes, row, strict=True)) for row in product(*codes.values())]
+    assert any(holds(condition, SMALL, row) for row in rows) == (condition in SOMETIMES)
+    assert bool(condition_note(tg.count().where(condition), SMALL)) == (condition in NEVER)
+
+
+@pytest.mark.parametrize("text", ["day >= '2030-01-01'", "age BETWEEN 4 AND 2", "age % 7 = 6", "UPPER(sex) = 'X'"])
+def test_answers_and_previews_of_such_a_condition_in_sql_have_the_caution(text: str, tmp_path: Path) -> None:
+    table = pa.table({"age": [1] * 50, "day": [date(2024, 1, 1)] * 50, "sex": ["f"] * 50})
+    with Session(SMALL, table=table, folder=tmp_path) as session:
+        sql = f"SELECT COUNT(*) FROM people WHERE {text}"
+        preview, answer = session.preview(sql, epsilon="0.5"), session.answer(sql, epsilon="0.5")
+    assert preview.expected[0].caution == answer.caution == "no value that the policy declares satisfies the condition"

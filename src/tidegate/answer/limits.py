@@ -22,7 +22,7 @@ from tidegate.answer.spending import for_error
 from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, EachRow, Numeric, Policy
 from tidegate.tables.axes import MOST_CELLS, ROWS
-from tidegate.tables.universe import measured_of
+from tidegate.tables.universe import is_never_true, measured_of
 
 MOST_SUM = 10**38  # the widest whole numbers that engines add up
 RANKED, COUNTED = ("quantile", "min", "max"), ("count", "histogram", "persons", "distinct")
@@ -127,6 +127,11 @@ def usefulness_note(query: Query, policy: Policy, event: Event) -> str:
     return "useless, because the error is at least half of the range" if is_useless else ""
 
 
+def condition_note(query: Query, policy: Policy) -> str:
+    """Return a note for a condition that no declared value satisfies; empty for others."""
+    return "no value that the policy declares satisfies the condition" if is_never_true(policy, query.condition) else ""
+
+
 def error_and_range(query: Query, policy: Policy, event: Event, confidence: float) -> tuple[float | None, float, str]:
     """Return the error, the range that it is compared with, and their unit; no error if it is not known in advance."""
     mechanism = mechanism_for(query)
@@ -143,8 +148,12 @@ def error_and_range(query: Query, policy: Policy, event: Event, confidence: floa
 
 
 def _proposal(query: Query, policy: Policy, event: Event, error: float, extent: float) -> str:
-    """Return the loss with which the error is a small part of the range, as the beginning of a sentence."""
-    unit = budget_of(policy).unit
+    """Return the loss with which the error is a small part of the range, as the beginning of a sentence.
+
+    If the whole budget is smaller than that, return what else helps.
+    """
+    budget = budget_of(policy)
+    unit = budget.unit
     target = extent / GOOD_PART
     amount: Fraction | None = None
     if isinstance(mechanism_for(query), Ranks):
@@ -156,5 +165,11 @@ def _proposal(query: Query, policy: Policy, event: Event, error: float, extent: 
             amount = for_error((query,), policy, target, 0.95).amount
     if amount is None:
         return "Otherwise, "
+    if amount > budget.ceiling.value:
+        whole = f"{SHORT[unit]} {budget.ceiling.say()}"
+        helps = (
+            "Use fewer or wider groups" if query.groups else "Use a wider condition or narrower bounds of the column"
+        )
+        return f"Even the whole budget, {whole}, does not give an error of 1/{GOOD_PART} of the range. {helps}, or "
     rounded = Context(prec=3, rounding=ROUND_UP).divide(amount.numerator, amount.denominator)
     return f"Request {SHORT[unit]} {rounded:f} for an error of 1/{GOOD_PART} of the range, or "

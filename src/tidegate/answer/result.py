@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tidegate.accounting import Amount, Budget, Event, Price, budget_of, event_from_dict
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import Comparison, compare, label_text, number
+from tidegate.answer.limits import condition_note
 from tidegate.answer.mechanisms import mechanism_for, read_stored
 from tidegate.answer.mechanisms.mechanism import Reading
 from tidegate.answer.query_json import query_from_dict, query_to_dict
@@ -94,7 +95,8 @@ class Answer(Rows):
     @property
     def caution(self) -> str:
         """A note for the reader."""
-        notes = [mechanism_for(self.query).caution(self.query, self.policy, self.event)]
+        notes = [condition_note(self.query, self.policy)]
+        notes.append(mechanism_for(self.query).caution(self.query, self.policy, self.event))
         one_cell_of_persons = self.query.statistic == "persons" and not self.query.groups  # all rows are read
         if isinstance(self.policy.dataset.unit, EachPerson) and not one_cell_of_persons:
             notes.append(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.accounting import Amount, Event, Together, budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.answer.comparison import number
-from tidegate.answer.limits import check_limits, check_usefulness, usefulness_note
+from tidegate.answer.limits import check_limits, check_usefulness, condition_note, usefulness_note
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.request import Query
 from tidegate.answer.result import Answer, Answers, Expected, Preview
@@ -124,16 +124,18 @@ class PlannedRequest:
 
     def expected(self, confidence: float, free: Sequence[str]) -> list[Expected]:
         """Return the error and the caution of every query."""
+        target = {query: query.target(self.policy) for query in self.queries}
         if self.strategy is not None:
             errors: list[float | None] = [part.half_width(confidence) for part in self.strategy.expected()]
             cautions = [f"measured together: {self.strategy.name}"] * len(self.queries)
         else:
             pairs = list(zip(self.queries, self.events, strict=True))
-            target = {query: query.target(self.policy) for query in self.queries}
             errors = [mechanism_for(q).error(q, target[q], event, confidence=confidence) for q, event in pairs]
             cautions = [mechanism_for(q).caution(q, target[q], event) for q, event in pairs]
             useless = [usefulness_note(q, target[q], event) for q, event in pairs]
             cautions = ["; ".join(filter(None, notes)) for notes in zip(useless, cautions, strict=True)]
+        impossible = [condition_note(query, target[query]) for query in self.queries]
+        cautions = ["; ".join(filter(None, notes)) for notes in zip(impossible, cautions, strict=True)]
         notes = free or [""] * len(self.queries)
         columns = zip(self.queries, self.events, errors, cautions, notes, strict=True)
         return [Expected(*column) for column in columns]

@@ -25,6 +25,7 @@ from sqlglot import exp
 from tidegate.errors import Unsupported
 from tidegate.extras import late
 from tidegate.policy import Attribute, Numeric, Policy
+from tidegate.policy.predicates import Both, Compare, Either, Holds, Predicate, code_bounds
 from tidegate.tables.expressions import column_name, columns_of, names_in, parse_expression, runnable, write
 from tidegate.tables.mappings import DROPPED, Grouping, Ints, Mapped, Measured
 from tidegate.tables.scratch import ScratchFailed, scratch
@@ -86,6 +87,33 @@ def measured_of(policy: Policy, name: str) -> Attribute:
 def truth_of(policy: Policy, text: str) -> Mapped:
     """Return where a condition is TRUE, FALSE and UNKNOWN."""
     return _truths.get((version_of(policy), text), lambda: _truth(policy, text))  # type: ignore[no-any-return]
+
+
+def is_never_true(policy: Policy, condition: Predicate | None) -> bool:
+    """Return whether no value that the policy declares satisfies a condition: True only if that is certain."""
+    if isinstance(condition, Either):
+        return all(is_never_true(policy, part) for part in condition.parts)
+    if isinstance(condition, Holds):
+        return not (truth_of(policy, condition.text).codes == TRUE).any()
+    if isinstance(condition, Both) and any(is_never_true(policy, part) for part in condition.parts):
+        return True
+    parts = condition.parts if isinstance(condition, Both) else (condition,)
+    ranges: dict[str, tuple[int, int]] = {}  # first and last code that comparisons allow
+    for part in parts:
+        if isinstance(part, Compare) and isinstance(attribute := policy.attribute(part.column), Numeric):
+            first, last = ranges.get(part.column, (0, attribute.size - 1))
+            ranges[part.column] = _narrowed(first, last, code_bounds(attribute, part.operator, part.value))
+    return any(first > last for first, last in ranges.values())
+
+
+def _narrowed(first: int, last: int, bounds: tuple[str, int] | bool) -> tuple[int, int]:
+    """Return the codes from `first` to `last` that a comparison allows; an empty range if it allows none."""
+    if isinstance(bounds, bool):
+        return (first, last) if bounds else (1, 0)
+    operator, code = bounds
+    lowest = {">=": code, ">": code + 1, "=": code}.get(operator, first)
+    highest = {"<=": code, "<": code - 1, "=": code}.get(operator, last)
+    return max(first, lowest), min(last, highest)
 
 
 def base_columns(policy: Policy, name: str) -> list[str]:
