@@ -291,5 +291,11 @@ def test_shells_show_the_text_of_a_result_and_not_its_fields(session: Session) -
     assert lines[31] == "and 44 more rows"
 
 
+def test_notebooks_compare_by_bars_only_what_can_be_compared(session: Session) -> None:
+    assert "<rect" in session.answer(tg.count().by("town"), epsilon="0.1")._repr_html_()
+    assert "<rect" not in session.answer(tg.mean("age"), epsilon="0.1")._repr_html_()
+    assert "<rect" not in session.answer(tg.regression("age ~ pay"), epsilon="0.1")._repr_html_()
+
+
 def test_tab_completion_lists_public_names_alone() -> None:
     assert set(dir(tg)) == {*tg.__all__, "__version__", "errors"}

@@ -21,6 +21,7 @@ from tidegate.errors import (
     KeyReused,
     NotAllowed,
     NotSignedIn,
+    NotThere,
     NotWaiting,
     TidegateError,
     UnknownColumn,
@@ -92,9 +93,9 @@ def test_remote_errors_are_the_exceptions_of_a_local_session(tmp_path: Path) -> 
         remote.answer(tg.count(), epsilon="0.1", key="k")
         with pytest.raises(KeyReused):
             remote.answer(tg.count(), epsilon="0.2", key="k")
-        with pytest.raises(NotAllowed):
+        with pytest.raises(NotAllowed, match="Use a token with the role owner"):
             remote.synthesize(epsilon=1)
-        with pytest.raises(NotAllowed):
+        with pytest.raises(NotAllowed, match="Use a token with the role owner or respondent"):
             remote.release("hq").request("7")
     with run_service(str(tmp_path / "other.ledger")) as service:
         service.tokens["eve"] = "tg_" + "0" * 16 + "_" + "a" * 43
@@ -366,3 +367,11 @@ def test_data_set_is_optional_if_there_is_only_one(tmp_path: Path) -> None:
 def test_data_set_must_be_named_if_there_are_several(fresh_service: RunningService) -> None:
     with connect_to(fresh_service, "owner") as remote, pytest.raises(Unsupported, match="several"):
         remote.describe()
+
+
+def test_unknown_data_set_is_refused_with_where_to_find_the_names(fresh_service: RunningService) -> None:
+    with connect_to(fresh_service, "owner", "peple") as remote:
+        assert repr(remote).startswith('RemoteSession("peple" at http://127.0.0.1)')
+        assert fresh_service.tokens["owner"] not in repr(remote)
+        with pytest.raises(NotThere, match="GET /v1/data lists the data sets"):
+            remote.describe()

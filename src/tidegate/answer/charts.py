@@ -305,7 +305,8 @@ def preview_html(preview: Preview) -> str:
     bar = budget_bar(text, spent=float(account.spent), limit=limit, planned=float(cost))
     errors = [_error_row(row) for row in preview.rows()]
     within = f"expected error ({100 * preview.confidence:g}% confidence)"
-    tables = [table_of(errors, {"question": "query", "error": within, "note": "note"})]
+    notes = {"note": "note"} if any(row["note"] for row in errors) else {}
+    tables = [table_of(errors, {"question": "query", "error": within, **notes})]
     risks = {f"identification of {name}": of for name, of in preview.identification().items()}
     risks |= {"yes/no certainty": preview.yes_no()} if risks else {}
     if risks:
@@ -337,4 +338,7 @@ def _rows_view(rows: Sequence[Mapping[str, Any]], statistic: str) -> dict[str, A
         }
         for name, row in zip(names, rows[:MOST_DOTS], strict=False)
     ]
-    return {"rows": shown, "more": len(rows) - len(shown)}
+    bars = (
+        len(rows) > 1 and statistic != "regression"
+    )  # one number, and coefficients of different units, compare with nothing
+    return {"rows": shown, "bars": bars, "more": len(rows) - len(shown)}

@@ -169,7 +169,7 @@ def _attribute(column: str, kind: ColumnType) -> str:
     choice = (
         "guessed from its name"
         if kind == "whole"
-        else 'DECIDE: the public list of values, or values_from = "FILE.csv", column = "NAME" instead, or kind = "key" or "text"'
+        else 'DECIDE: the public list of values, or values_from = "FILE.csv", column = "NAME" instead, or kind = "date", "timestamp", "key" or "text"'
     )
     known: dict[Kind, str] = {
         "key": '{ kind = "key" }   # guessed from its name: it names the person or the record',

@@ -17,7 +17,7 @@ from tidegate.errors import NotAllowed, NotSignedIn, NotThere, TooOften
 from tidegate.service.access import once
 from tidegate.service.access.callers import Caller, Callers
 from tidegate.service.access.csrf import HEADER, SAFE, refuse_foreign
-from tidegate.service.access.permissions import PUBLIC, TABLE, Rule
+from tidegate.service.access.permissions import PUBLIC, ROLES, TABLE, Rule
 from tidegate.service.access.rate_limits import Buckets, host_of
 from tidegate.service.access.sessions import cookie_of, hash_cookie
 from tidegate.service.errors import DESCRIPTIONS, PROBLEM_TYPE
@@ -57,7 +57,10 @@ class Guard:
             if caller.role == PUBLIC:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
             self._count_refusal(request, caller)
-            raise NotAllowed(f"The role {caller.role} does not permit this request.")
+            roles = " or ".join(role for role in ROLES if role in rule.roles)
+            raise NotAllowed(
+                f"The role {caller.role} does not permit this request.", f"Use a token with the role {roles}."
+            )
         if name is not None:
             self._refuse_data_set(request, caller, name)
         return caller
@@ -70,7 +73,10 @@ class Guard:
             self._count_refusal(request, caller)
         caller.refuse_other(name)
         if name not in request.app.state.datasets:
-            raise NotThere("This service has no data set of that name.")
+            raise NotThere(
+                "This service has no data set of that name.",
+                "GET /v1/data lists the data sets that your token can use.",
+            )
 
     async def by_token(self, token: str, *, address: str) -> Caller:
         """Return the caller of a token. Known tokens do not wait behind guesses, and guesses do not use up all threads."""
