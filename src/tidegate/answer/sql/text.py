@@ -94,12 +94,15 @@ def _problem(text: str) -> str:
     try:
         parse_text(text, DIALECTS[0])
     except sqlglot.errors.ParseError as error:
-        place = next(iter(error.errors), {})
-        word, before = f"{place.get('highlight', '')}"[:40], " ".join(f"{place.get('start_context', '')}".split())[-40:]
-        if word and str(place.get("description", "")).startswith("Required"):
-            return f'The text is not valid SQL: something is missing after "{word}" in line {place["line"]}.'
+        position = next(iter(error.errors), {})
+        word, before = (
+            f"{position.get('highlight', '')}"[:40],
+            " ".join(f"{position.get('start_context', '')}".split())[-40:],
+        )
+        if word and str(position.get("description", "")).startswith("Required"):
+            return f'The text is not valid SQL: something is missing after "{word}" in line {position["line"]}.'
         if word and before:
-            return f'The text is not valid SQL: "{word}" cannot follow "{before}" in line {place["line"]}.'
+            return f'The text is not valid SQL: "{word}" cannot follow "{before}" in line {position["line"]}.'
     except sqlglot.errors.TokenError:
         return "The text is not valid SQL: a quote or a comment is not closed."
     except (ParserStopped, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
