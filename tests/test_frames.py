@@ -285,6 +285,10 @@ def test_shells_show_the_text_of_a_result_and_not_its_fields(session: Session) -
     ):
         assert repr(result) == str(result)
         assert "Policy(" not in repr(result)
+    assert str(tg.mean("age").by("town")) == "the mean of age by town"
+    assert "(--free, in Python `derive`): " in str(
+        session.preview(tg.count().where(tg.col("age") == 20), epsilon="0.1")
+    )
     lines = str(answer).splitlines()
     assert lines[0].split() == ["age", "histogram", "low", "high"]
     assert lines[1].split()[0] == "18"

@@ -61,6 +61,9 @@ class Query:
         """Return the query about the rows of one of several linked tables: ``count().of("visits")``."""
         return replace(self, table=table)
 
+    def __str__(self) -> str:
+        return self.says()
+
     def says(self) -> str:
         """Return the query as text."""
         where = f" where {self.condition.says()}" if self.condition is not None else ""

@@ -322,7 +322,9 @@ class Expected:
         """Return the query and its expected error as text."""
         parts = [f"within {number(self.error)} of the true value with {confidence}"] if self.error is not None else []
         parts += [self.caution] if self.caution else []
-        parts += [f"known at no cost from earlier answers (--free): {self.free}"] if self.free else []
+        parts += (
+            [f"known at no cost from earlier answers (--free, in Python `derive`): {self.free}"] if self.free else []
+        )
         return f"{self.query.says()}: {'; '.join(parts) or 'the error depends on the data'}"
 
 
