@@ -136,9 +136,9 @@ def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Pa
             assert state["reports"] == demo.shop.SHOPPERS
             results = client.get("/v1/data/office/collections/commute/results", headers=ana).json()
             assert results["reports"] == demo.office.PEOPLE["commute"]
-            asked = client.get("/v1/data/clinic/history", headers=ana).json()["questions"]
-            assert "admitted" in asked[0]["asked"], "by month"
-            assert [question["unit"] for question in asked] == ["z", "z"]
+            questions = client.get("/v1/data/clinic/history", headers=ana).json()["questions"]
+            assert "admitted" in questions[0]["asked"], "by month"
+            assert [question["unit"] for question in questions] == ["z", "z"]
             tables = client.get("/v1/data/people/syntheses", headers=ana).json()["syntheses"]
             assert [table["asked"] for table in tables] == ["1 table, epsilon 0.3"]
             key = {"key": demo.soldiers.WAITS}

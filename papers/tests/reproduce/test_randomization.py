@@ -110,7 +110,7 @@ def test_reconstruction_is_closer_than_the_reports() -> None:
         "s2_curve_plateau_gaussian",
         "s2_curve_two_triangles_gaussian",
     }  # EM, as published, is not below half there
-    assert {name for name, found in status.items() if found == "better"} == better
+    assert {name for name, word in status.items() if word == "better"} == better
     assert {status[name] for name in status.keys() - better} == {"reproduced"}
     wrong = [curves.Curve(c.shape, c.noise, c.level, c.truth[::-1] ** 2, c.seen, c.estimates) for c in drawn]
     assert "differs" in {compare(ITEMS[name], result).status for name, result in curves.section_2(wrong).items()}
