@@ -61,8 +61,9 @@ reproduced](../reproduce.md) explains how each number was interpreted and why so
 |---|---|---|---|---|---|---|---|
 {rows}
 *Reproduced*: ours prints like the paper's value, or supports its sentence. *Within noise*: a number drawn at random, within two standard
-errors (five for the largest of many quartiles); z and the number of draws are in the note. *Better*: ours beats the printed value; this is a
-statement about us. *Erratum*: the paper's value is wrong, and ours is the corrected one. *Differs*: none of these.
+errors of the difference, which must be less than the number itself; the note has z, the number of draws and that distance. The largest
+of many quartiles has the limit that chance exceeds as rarely. *Better*: ours beats the printed value beyond noise, or goes beyond the sentence;
+this is a statement about us. *Erratum*: the paper's value is wrong, and ours is the corrected one. *Differs*: none of these.
 
 ```{{toctree}}
 :hidden:

@@ -1,4 +1,4 @@
-"""Tidegate: give data out without giving people away.
+"""Tidegate: publish data without revealing people.
 
     import tidegate as tg
     session = tg.open("people.toml")                            a policy; its ledger lies beside it

@@ -146,7 +146,7 @@ def test_convert_works_in_both_directions(run: Run) -> None:
 
 def test_version_and_help_are_printed(run: Run) -> None:
     assert run("--version")[1].startswith("tidegate ")
-    assert "Give data out" in run("--help")[1]
+    assert "Publish data" in run("--help")[1]
 
 
 def test_groups_are_called_different_only_where_the_noise_supports_it(run: Run, demo: Path) -> None:

@@ -22,7 +22,7 @@ from cli.conftest import Run
 
 from tidegate import demo
 from tidegate.demo import history, soldiers
-from tidegate.ledger import Ledger, verify
+from tidegate.ledger import Entry, Ledger, verify
 
 PATIENCE = 300.0  # where nothing is compiled yet
 MAIN = "from tidegate.cli import main; main()"
@@ -50,12 +50,12 @@ def run_demo(folder: Path, *words: str) -> Iterator[tuple[dict[str, Any], subpro
         process.wait(20)
 
 
-def entries(folder: Path) -> list[str]:
+def entries(folder: Path) -> list[Entry]:
     ledger = Ledger(str(folder / demo.LEDGER), read_only=True)
     try:
         verdict = verify(*ledger.snapshot())
         assert verdict.holds, verdict.problems
-        return [entry.hash for entry in ledger.entries()]
+        return list(ledger.entries())
     finally:
         ledger.close()
 
@@ -82,7 +82,7 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
     taken = socket.create_server(("127.0.0.1", 0))
     with taken, run_demo(tmp_path, "--port", str(taken.getsockname()[1])) as (started, process):
         assert started["address"] != f"http://127.0.0.1:{taken.getsockname()[1]}", "the port is somebody else's"
-        assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 4}
+        assert httpx.get(f"{started['address']}/ready", timeout=30).json() == {"status": "ready", "datasets": 6}
         for role, name in ROLES.items():
             result = sign_in(started, role)
             assert (result.status_code, result.json()["role"], result.json()["name"]) == (200, role, name)
@@ -96,10 +96,10 @@ def test_demo_serves_on_a_free_port_and_every_token_signs_in(tmp_path: Path) -> 
 @pytest.mark.long
 def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path) -> None:
     demo.write(tmp_path)
-    assert len(list(history.write(tmp_path))) == 4
+    assert len(list(history.write(tmp_path))) == 6
     assert list(history.write(tmp_path)) == [], "each query runs once"
     before, files = entries(tmp_path), {path: path.read_bytes() for path in tmp_path.glob("*.[ct][so][vm]*")}
-    assert len(files) == 7
+    assert len(files) == 10
     with run_demo(tmp_path, "--port", "0") as (first, process):
         assert first["history_to_come"] == []
         process.send_signal(signal.SIGTERM)
@@ -111,7 +111,11 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
             assert (refused.status_code, sign_in(second, role).status_code) == (401, 200)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert entries(tmp_path) == before
+    after = entries(tmp_path)
+    assert after[: len(before)] == before
+    added = [entry for entry in after[len(before) :] if entry.account]  # without tokens and sign-ins
+    assert all(entry.account == "people" for entry in added)
+    assert len(added) <= 2, "a synthetic table: its charge and its result"
     assert {path: path.read_bytes() for path in files} == files
     assert "tg_" not in (tmp_path / "service.log").read_text(), "no token is in the log"
 
@@ -119,7 +123,7 @@ def test_second_run_keeps_data_and_ledger_and_revokes_old_tokens(tmp_path: Path)
 @pytest.mark.long  # the tour of `demo --no-serve`, which other tests use, writes the same history
 def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Path) -> None:
     with run_demo(tmp_path, "--port", "0") as (started, process):
-        assert started["history_to_come"] == ["people", "shop", "barracks", "soldiers"]
+        assert started["history_to_come"] == ["people", "clinic", "office", "shop", "barracks", "soldiers"]
         wait_for_history(tmp_path)
         owner, ana, sven = ({"Authorization": f"Bearer {started['sign_in'][role]['token']}"} for role in ROLES)
         with httpx.Client(base_url=started["address"], timeout=PATIENCE) as client:
@@ -130,6 +134,13 @@ def test_history_is_written_in_its_own_process_and_one_record_waits(tmp_path: Pa
             ]
             state = client.get("/v1/data/shop/collections/shoppers/state", headers=owner).json()
             assert state["reports"] == demo.shop.SHOPPERS
+            results = client.get("/v1/data/office/collections/commute/results", headers=ana).json()
+            assert results["reports"] == demo.office.PEOPLE["commute"]
+            questions = client.get("/v1/data/clinic/history", headers=ana).json()["questions"]
+            assert "admitted" in questions[0]["asked"], "by month"
+            assert [question["unit"] for question in questions] == ["z", "z"]
+            tables = client.get("/v1/data/people/syntheses", headers=ana).json()["syntheses"]
+            assert [table["asked"] for table in tables] == ["1 table, epsilon 0.3"]
             key = {"key": demo.soldiers.WAITS}
             stands = client.post("/v1/data/soldiers/desks/headquarters/status", json=key, headers=sven).json()
             assert stands["outcome"] == "deferred"
@@ -148,6 +159,9 @@ def test_samples_are_written_once_and_replace_nothing(tmp_path: Path) -> None:
     assert sorted(written) == [
         "barracks.csv",
         "barracks.toml",
+        "clinic.csv",
+        "clinic.toml",
+        "office.toml",
         "people.csv",
         "shop.toml",
         "soldiers.csv",
@@ -162,18 +176,22 @@ def test_samples_are_written_once_and_replace_nothing(tmp_path: Path) -> None:
 def test_sample_tables_match_their_policies(tmp_path: Path) -> None:
     import tidegate as tg
     from tidegate.demo.soldiers import COUNTS, LOCATIONS, policy
-    from tidegate.policy import Category, Integer
+    from tidegate.policy import Boolean, Category, Date, Integer
 
     demo.write(tmp_path)
-    for name in ("people", "barracks", "soldiers"):
+    for name, size in {"people": 10_000, "clinic": 6_000, "barracks": 10_000, "soldiers": 10_000}.items():
         session = tg.open(tmp_path / f"{name}.toml")
         with (tmp_path / f"{name}.csv").open() as file:
             rows = list(csv.DictReader(file))
-        assert len(rows) == session.policy.dataset.rows == 10_000
+        assert len(rows) == session.policy.dataset.rows == size
         for column, attribute in session.policy.attributes.items():
             values = {row[column] for row in rows}
-            if isinstance(attribute, Category):
+            if isinstance(attribute, Boolean):
+                assert values == {"yes", "no"}
+            elif isinstance(attribute, Category):
                 assert values == set(attribute.values)
+            elif isinstance(attribute, Date):
+                assert len({value[:7] for value in values}) == attribute.size == 12, "each month"
             elif isinstance(attribute, Integer):
                 assert attribute.lowest <= min(map(int, values)) <= max(map(int, values)) <= attribute.highest
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,6 @@ def open_invited(url: str, location: Path, *, closes: datetime = CLOSES) -> tupl
             book.create_key(lambda: signing_key().text)
     session = tg.open(policy_of(poll_of(invitation_key=public, closes=closes)), ledger=url)
     return session, session.collect("canteen", reports=str(location))
-
-
-def soon(seconds: float = 1) -> datetime:
-    """Return a closing time in the near future, in whole seconds."""
-    return (datetime.now(UTC) + timedelta(seconds=seconds + 1)).replace(microsecond=0)
 
 
 def token_of(survey: Survey, code: str, memory: dict[str, Any] | None = None, **more: Any) -> dict[str, str]:

@@ -22,7 +22,6 @@ from collect.invited import (
     poll_of,
     signed_token,
     signing_key,
-    soon,
     token_of,
 )
 from collect.surveys import open_survey, policy_of, report
@@ -261,7 +260,7 @@ def test_poll_closes_at_its_time(ledger_url: str, tmp_path: Path, monkeypatch: p
 
 
 def test_open_poll_without_reports_closes_too(ledger_url: str, tmp_path: Path) -> None:
-    session, survey = open_survey(ledger_url, tmp_path, poll_of("open", closes=soon(1)))
+    session, survey = open_survey(ledger_url, tmp_path, poll_of("open"))
     assert survey.flush_if_due(now=CLOSES) == 0
     assert survey.closed
     assert session.ledger.verify().problems == []

@@ -15,6 +15,7 @@ import tempfile
 from difflib import SequenceMatcher
 from pathlib import Path
 
+import pandas as pd  # noqa: F401  before a command of a page keeps Arrow from loading it
 from _ext.blocks import blocks, commands
 from docs.reader import PageMismatch, Reader, compare
 from docs.samples import put, samples_of

@@ -26,7 +26,7 @@ def as_case(name: str) -> Any:
 
 
 @pytest.mark.long_for(
-    "tutorials/answer", "tutorials/collect", "tutorials/synthesize", "tutorials/own-table", "guides/which-test"
+    "tutorials/answer", "tutorials/collect", "tutorials/synthesize", "guides/own-table", "guides/which-test"
 )  # 2 to 7 s each
 @pytest.mark.parametrize("page", [as_case(name) for name in RUNNING])
 def test_page_prints_what_it_shows(

@@ -1,4 +1,4 @@
-"""Every promise has a proof, an attack and a detected fault, and the tests in the table exist."""
+"""Every promise has an adversary, limits, a proof and an attack or none, and the tests in the table exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from docs.pages import DOCS
 
 HEADING = "## Every promise, its proof or exact test, and its attack"
 LINK = re.compile(r"\[([^\]]+)\]\(\.\./((?:tests|src)/[^)]+\.py)\)")
+AUDIT = "../src/tidegate/audit/"
 SECTIONS = ("answer", "release", "collect", "synthesize", "ledger")
 
 
@@ -41,9 +42,19 @@ def test_every_verb_and_the_ledger_are_in_the_table() -> None:
     assert [section for section in SECTIONS if f"**{section}**" not in first] == []
 
 
-def test_every_promise_has_a_proof_an_attack_and_a_detected_fault() -> None:
-    for promise, proof, attack, fault in rows():
+def test_every_promise_names_its_adversary_its_limits_and_its_proof() -> None:
+    for promise, adversary, limits, proof, attack, fault in rows():
+        assert adversary, promise
+        assert limits, promise
         if "not promised" not in promise:
             assert "../tests/" in proof, promise
-            assert "../" in attack or "in the tests" in attack, promise
+        assert AUDIT in attack or attack.startswith("none in the audit"), promise
+        assert "../tests/" in fault or fault == "none", promise
+        if AUDIT in attack:
             assert "../tests/" in fault, promise
+
+
+def test_attacks_in_the_table_are_part_of_the_audit() -> None:
+    attacks = [path for row in rows() for _, path in LINK.findall(row[4])]
+    assert [path for path in attacks if path.startswith("src/") and not path.startswith("src/tidegate/audit/")] == []
+    assert any("none in the audit" in row[4] for row in rows()), "the page says where the audit has no attack"

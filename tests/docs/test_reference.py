@@ -20,6 +20,7 @@ import tidegate.errors
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.sql import plan_sql
 from tidegate.answer.sql.measures import READERS
+from tidegate.ledger import entry
 from tidegate.policy import Dataset, EachPerson, Integer, Key, Loss, Policy
 
 COMMANDS = dict(all_commands())
@@ -163,3 +164,10 @@ def test_every_aggregate_of_the_grammar_is_in_the_reference() -> None:
     names = {kind.sql_name() for kind in READERS if kind is not exp.Anonymous and hasattr(kind, "sql_name")}
     aliases = {"VARIANCE_POP": "VAR_POP", "QUANTILE": "QUANTILE", "PERCENTILE_DISC": "QUANTILE_DISC"}
     assert not {name for name in names if aliases.get(name, name) not in listed}
+
+
+def test_ledger_page_lists_every_kind_of_entry() -> None:
+    kinds = {value for name, value in vars(entry).items() if name[0].isupper() and isinstance(value, str)}
+    section = (DOCS / "ledger.md").read_text("utf-8").partition("## Entries")[2].partition("\n## ")[0]
+    first_cells = re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE)
+    assert set(re.findall(r"`([a-z-]+)`", " ".join(first_cells))) == kinds - {entry.GENESIS}

@@ -19,7 +19,7 @@ from tidegate.service import configuration
 from tidegate.service.configuration import as_text, descriptions, kinds, read_settings
 from tidegate.service.settings import Settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 SAMPLES: dict[str, tuple[str, Any]] = {  # a text for a variable, and the value
     "str": ("/somewhere", "/somewhere"),
     "int": ("7", 7),
@@ -164,7 +164,7 @@ def test_open_host_needs_a_public_url(tmp_path: Path, host: str) -> None:
     assert "--public-url" in result.exception.do
 
 
-def test_page_of_operations_lists_every_setting() -> None:
+def test_reference_lists_every_setting() -> None:
     assert as_text() in PAGE.read_text("utf-8")
     assert len(fields(Settings)) == len(kinds())
 

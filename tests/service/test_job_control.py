@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -259,3 +261,24 @@ def test_stop_of_the_service_is_no_attempt(tmp_path: Path, gate: threading.Event
         content = idle.get(f"{JOBS}/{job}").json()
         assert (content["state"], content["attempts"]) == ("waiting", 0)
     gate.set()
+
+
+BUSY = """
+import threading, time, duckdb
+from tidegate.service import runner
+class Busy(runner.Work):
+    def __init__(self):
+        threading.Thread.__init__(self, daemon=True)
+    def run(self):
+        while True:
+            duckdb.sql("SELECT sum(range) FROM range(100000000)").fetchall()
+Busy().start()
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("raise ValueError", 1)])
+def test_process_with_a_job_inside_an_engine_ends_without_an_abort(end: str, code: int) -> None:
+    """Such a thread aborted the process (SIGABRT) when Python ended."""
+    ended = subprocess.run([sys.executable, "-c", BUSY + end], capture_output=True, timeout=PATIENCE, check=False)
+    assert (ended.returncode, b"terminate" in ended.stderr) == (code, False)

@@ -17,7 +17,7 @@ from tidegate.service.access.guard import GuardedRoute
 from tidegate.service.access.permissions import ANALYST, OWNER, PUBLIC, RESPONDENT, ROLES, RULES, TABLE, Rule, as_text
 from tidegate.service.openapi_examples import EXAMPLES
 
-DOCS = Path(__file__).parents[2] / "docs" / "service.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "http.md"
 PLACES = {"name": "people", "promise": "hq", "collection": "shoppers", "question": "age", "number": "1"}
 PLACES |= {"job": "0" * 20, "token": "0" * 16, "session": "0" * 16, "draft": "0" * 20, "step": "people", "entry": "1"}
 PLACES |= {"answer": "0" * 64, "item": "0" * 20}

@@ -19,7 +19,7 @@ from tidegate.service.access.permissions import RULES
 
 NEW = {"role": "analyst", "name": "bea", "dataset": "people"}
 OWN_MECHANISM = ("/answers", "/syntheses", "/paid-quality")  # the ledger and the jobs record the key
-NO_KEY = ("/sign-in", "/sign-out", "/reports", "/collections/{collection}/tokens")  # see docs/service.md
+NO_KEY = ("/sign-in", "/sign-out", "/reports", "/collections/{collection}/tokens")  # see docs/reference/http.md
 READS = ("/previews", "/quotes", "/derivations", "/status", "/audits", "/check", "/drafts", "/code")
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -124,3 +126,50 @@ def test_number_of_prepared_queries_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     counts = [table.count(where=col("age") == age).item() for age in range(10)]
     assert len(table._reads._content) == 2
     assert counts == [open_table(POLICY, PEOPLE).count(where=col("age") == age).item() for age in range(10)]
+
+
+def test_query_without_rows_is_run_again_only_after_its_file_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(PEOPLE, path)
+    table = open_table(POLICY, path).without_rows()
+
+    def runs(change: Callable[[], object]) -> int:
+        change()
+        before, runs = table._rehearsed, []
+        table._rehearsed = CountingResults(before, runs)
+        table.count(["sex"])
+        table._rehearsed = before
+        return len(runs)
+
+    assert [runs(lambda: None), runs(lambda: None)] == [1, 0]
+    assert runs(lambda: pq.write_table(PEOPLE.slice(0, 9), path)) == 1
+    assert runs(lambda: path.chmod(0o400)) == 1
+    assert runs(lambda: table.count(["age"])) == 0
+
+
+class CountingResults:
+    """Results that note what must be made."""
+
+    def __init__(self, results: Any, runs: list[Any]) -> None:
+        self._results, self._runs = results, runs
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        return self._results.get(key, lambda: (self._runs.append(key), make())[1])
+
+
+def test_table_that_was_opened_elsewhere_is_always_asked() -> None:
+    table = Table(ibis.duckdb.connect().create_table("people", PEOPLE), POLICY, "duckdb").without_rows()
+    table.count(["sex"])
+    assert not table._rehearsed._content
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_source_that_is_gone_is_refused_before_the_charge_of_a_known_query(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"people.{kind}"
+    pq.write_table(PEOPLE, path) if kind == "parquet" else pa_csv.write_csv(PEOPLE, path)
+    session = tg.open(POLICY, table=str(path), ledger=str(tmp_path / "people.ledger"))
+    session.answer(tg.count().by("sex"), epsilon=0.1, anyway=True)
+    path.unlink()
+    with pytest.raises(TableError):
+        session.answer(tg.count().by("sex"), epsilon=0.2, anyway=True)
+    assert float(session.account.spent.value) == 0.1

@@ -42,6 +42,7 @@ def test_json_is_a_list_of_items(run: Run, monkeypatch: pytest.MonkeyPatch) -> N
         "note",
         "z",
         "size",
+        "noise",
     }
     assert {item["status"] for item in items} == {"reproduced", "within noise", "erratum", "differs"}
 

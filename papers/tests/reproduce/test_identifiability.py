@@ -105,8 +105,8 @@ def test_same_answers_are_drawn_every_time() -> None:
             assert box.ratios is None or np.array_equal(box.drawn, other.drawn)
 
 
-@pytest.mark.parametrize("factor", [0.5, 2])
-def test_half_or_twice_the_noise_is_not_reproduced(factor: float) -> None:
+@pytest.mark.parametrize("factor", [0.7, 1.35])
+def test_a_third_more_or_less_noise_is_not_reproduced(factor: float) -> None:
     wrong = [
         replace(panel, boxes=tuple(b if b.ratios is None else replace(b, ratios=b.drawn * factor) for b in panel.boxes))
         for panel in panels()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,26 @@ def test_depth_sentence_needs_both_clauses(case: str) -> None:
     tables = similarity.Measured({("exact", e): np.zeros((4, 3)) for e in (0.25, 1.0)})
     results = coefficients.section_6(direct, depths, tables)
     assert (compare(ITEMS["s6_depth"], results["s6_depth"]).status == "reproduced") == holds
-    assert compare(ITEMS["s6_exact"], results["s6_exact"]).status == "better"
+
+
+@pytest.mark.parametrize(
+    ("spread", "statuses"), [(0.1, ("reproduced", "reproduced", "better")), (2.0, ("differs",) * 3)]
+)
+def test_sentences_about_errors_need_differences_beyond_chance(spread: float, statuses: tuple[str, ...]) -> None:
+    """Errors of 1 and 2 on four data sets each: clear if they vary by a tenth, chance if they vary by twice their size."""
+
+    def errors(mean: float) -> Any:
+        return np.column_stack([np.zeros(4), mean + spread * np.array([-1.0, 1.0, -1.0, 1.0])])
+
+    depths = coefficients.Errors({("published", name, 1.0): errors(3) for name in failures.DEPTHS})
+    bounds = {"2": 2, "4": 2, "5": 2, "10": 4}
+    direct = coefficients.Errors(
+        {(m, b, e): errors(mean) for m in coefficients.METHODS for b, mean in bounds.items() for e in (0.25, 1.0)}
+    )
+    tables = similarity.Measured({("exact", e): np.column_stack([np.zeros(4), errors(1)]) for e in (0.25, 1.0)})
+    results = coefficients.section_6(direct, depths, tables)
+    names = ("s6_functional", "s6_loose_bound", "s6_exact")
+    assert tuple(compare(ITEMS[name], results[name]).status for name in names) == statuses
 
 
 def test_our_mechanism_is_better_and_never_called_reproduced() -> None:

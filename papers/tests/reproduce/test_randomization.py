@@ -105,7 +105,13 @@ def test_rare_reports_have_the_stated_probability() -> None:
 def test_reconstruction_is_closer_than_the_reports() -> None:
     drawn = curves.curves()
     items = [compare(ITEMS[name], result) for name, result in curves.section_2(drawn).items()]
-    assert {item.status for item in items} == {"reproduced"}
+    status = {item.id: item.status for item in items}
+    better = {
+        "s2_curve_plateau_gaussian",
+        "s2_curve_two_triangles_gaussian",
+    }  # EM, as published, is not below half there
+    assert {name for name, word in status.items() if word == "better"} == better
+    assert {status[name] for name in status.keys() - better} == {"reproduced"}
     wrong = [curves.Curve(c.shape, c.noise, c.level, c.truth[::-1] ** 2, c.seen, c.estimates) for c in drawn]
     assert "differs" in {compare(ITEMS[name], result).status for name, result in curves.section_2(wrong).items()}
 

@@ -30,7 +30,7 @@ from tidegate.cli.output import listen, stop_listening
 from tidegate.errors import MissingExtra
 
 app = typer.Typer(
-    help="Give data out without giving people away.",
+    help="Publish data without revealing people.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # tracebacks print local variables, which can be private
     add_completion=True,
@@ -104,6 +104,6 @@ def tidegate(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
-    """Give data out without giving people away."""
+    """Publish data without revealing people."""
     listen()
     context.call_on_close(stop_listening)

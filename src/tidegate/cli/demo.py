@@ -21,7 +21,15 @@ WRITE_HISTORY = "from tidegate.cli.output import guarded; from tidegate.demo.his
 HOST, PORT, PORTS_TRIED = "127.0.0.1", 8480, 100
 SHARE = "0.5"  # the analyst's budget share of each data set
 DAYS = 7
-DESKS = {"soldiers": "concealment", "barracks": "hiding"}  # the kind of release promise
+PAGES = {  # of the console, with what they show
+    "people/ask": "answers: nobody's age is guessed with more than 5%",
+    "clinic/ask": "answers by date, under the average guarantee",
+    "soldiers/desks/headquarters": "records under a concealment promise",
+    "barracks/desks/headquarters": "the same records under a hiding promise",
+    "shop/collections/shoppers": "randomized baskets and the rules in them",
+    "office/polls/commute/results": "the results of a poll",
+    "people/syntheses": "a synthetic table",
+}
 
 
 def demo(
@@ -82,6 +90,7 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
             _tell(folder, f"http://{HOST}:{port}", sign_ins, missing, missed=missed if port != missed else 0, json=json)
             if missing:
                 begin()
+            _order_table(datasets)
 
         run(lambda: create_app(settings, datasets), listening=listening, ready=ready)
     if not json:
@@ -89,7 +98,7 @@ def _serve(folder: Path, listening: socket.socket, *, missed: int, json: bool, p
 
 
 def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str], *, missed: int, json: bool) -> None:
-    form = f"{address}/forms/shop/shoppers"
+    form = f"{address}/forms/office/canteen"
     if json:
         about = {"address": address, "folder": str(folder), "form": form, "history_to_come": missing}
         emit({**about, "sign_in": {sign_in.role: sign_in.to_dict(address) for sign_in in sign_ins}})
@@ -98,10 +107,9 @@ def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str]
     say(f"Tidegate is running at {address}" + (f" (port {missed} was in use)." if missed else "."), "", "Sign in:")
     for sign_in in sign_ins:
         say(f"  {sign_in.role:<10} {sign_in.name:<5} {sign_in.says}", f"    {sign_in.link(address)}")
-    say(f"  {'public':<16} fills in the form of the shop", f"    {form}", "")
-    say("The same soldiers are released in two ways; the owner can compare both desks:")
-    for name, promise in DESKS.items():
-        say(f"  {promise:<12} {address}/console/data/{name}/desks/headquarters")
+    say(f"  {'public':<16} answers a poll; the browser randomizes the answers", f"    {form}", "", "See as the owner:")
+    for page, text in PAGES.items():
+        say(f"  {text:<58} {address}/console/data/{page}")
     say("")
     say(
         f"These links are shown only once; the next run creates new ones. Data, policies, ledger and log are in {folder}"
@@ -110,6 +118,17 @@ def _tell(folder: Path, address: str, sign_ins: list[SignIn], missing: list[str]
     if missing:
         say("Creating sample history (up to a minute the first time):")
     sys.stdout.flush()
+
+
+def _order_table(datasets: Any) -> None:
+    """Let the service make a synthetic table, once."""
+    from tidegate.demo.history import OWNER
+    from tidegate.ledger.jobs import Jobs
+    from tidegate.service.jobs import new_job
+    from tidegate.service.routes.syntheses import Synthesis
+
+    order = new_job("people", Synthesis(epsilon="0.3").options(), user=OWNER, request="demo")
+    Jobs(datasets.ledger.store).add(order)
 
 
 def _create_sign_ins(datasets: Any) -> list[SignIn]:

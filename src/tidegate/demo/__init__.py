@@ -1,9 +1,10 @@
 """Sample data: generated, the same in every run, about no real person.
 
-people.py has 10,000 people of five towns, for answers and synthetic tables. soldiers.py has the soldiers of the release
-paper, for the release of records under a concealment promise; barracks.py has them under a hiding promise, with other names.
-shop.py has what shoppers would answer, for a collection. Each has a policy beside it. history.py fills the ledger of all
-through sessions, and deterministic.py generates the numbers.
+people.py has 10,000 people of five towns, for answers and synthetic tables. clinic.py has stays with dates, for many answers
+under the average guarantee. soldiers.py has the soldiers of the release paper, for the release of records under a
+concealment promise; barracks.py has them under a hiding promise, with other names. shop.py has what shoppers would answer,
+for a collection, and office.py what employees would answer, for two polls. Each has a policy beside it. history.py fills the
+ledger of all through sessions, and deterministic.py generates the numbers.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from tidegate.demo import barracks, people, soldiers
+from tidegate.demo import barracks, clinic, people, soldiers
 from tidegate.ledger.known_sources import BESIDE_POLICY
 
-NAMES = ("people", "soldiers", "barracks", "shop")
+NAMES = ("people", "clinic", "soldiers", "barracks", "shop", "office")
 LEDGER = "demo.ledger"  # one for all; their policies name it
 TABLES: dict[str, Callable[[], str]] = {
     "people.csv": people.as_csv,
+    "clinic.csv": clinic.as_csv,
     "soldiers.csv": soldiers.as_csv,
     "barracks.csv": barracks.as_csv,
 }

@@ -117,7 +117,7 @@ PAGES = (
 ENVIRONMENT, ORIGINS = "TIDEGATE_SERVICE", "TIDEGATE_ORIGINS"
 ACTIVITY_PAUSE = 15.0  # seconds between two writes of what callers do
 LEASES = 16  # of a full bucket: a process takes that part of a shared limit at once
-ABOUT = """Give data out without giving people away.
+ABOUT = """Publish data without revealing people.
 
 Send your token as `Authorization: Bearer tg_...`. All errors are problem documents (RFC 9457): what happened, what to do,
 and the numbers. Amounts of privacy loss are exact decimals, sent as text. A request with an `Idempotency-Key` runs only once."""

@@ -6,6 +6,7 @@ dies, another one takes over its job, on this machine or another, continues from
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import secrets
@@ -29,6 +30,7 @@ from tidegate.service.metrics import Metrics
 from tidegate.service.settings import Settings
 
 PAUSE, LONG_PAUSE = 0.25, 5.0  # seconds between two polls; the same while the ledger does not respond
+LAST_STAGE = 3.0  # seconds for a job to reach the end of its stage when the service stops
 
 
 class Runner:
@@ -77,6 +79,8 @@ class Runner:
             self._explain(job, work)
         elif work.is_alive():  # the service stops, which is no failed attempt
             self._jobs.tell(job, state=WAITING, attempts=job.attempts - 1)
+            work.stop("")
+            work.join(LAST_STAGE)
         elif work.outcome:
             self._jobs.tell(job, **work.progress, **work.outcome)
         elif job.attempts >= self._settings.job_attempts:  # otherwise its heartbeat stops, and it is taken again
@@ -176,6 +180,19 @@ class Work(threading.Thread):
         report = audit(session.policy, **options, ledger=session.ledger_address, progress=show)
         return {"report": canonical({"report": report.to_dict(), "html": report.html()})}
 
+
+def _leave_running_work() -> None:
+    """End the process without Python's cleanup if a job is still at work: a thread inside an engine would abort it.
+
+    Python runs this after the ledger was closed. The job is in the queue again, and what it has learned is on disk.
+    """
+    if any(isinstance(thread, Work) for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1 if hasattr(sys, "last_value") else 0)  # set if an exception ended the program
+
+
+atexit.register(_leave_running_work)
 
 KINDS: dict[str, Callable[[Work], dict[str, Any]]] = {SYNTHESIS: Work.synthesize, AUDIT: Work.audit}
 

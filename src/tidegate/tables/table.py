@@ -56,6 +56,7 @@ class Table:
         self.source, self.policy, self.engine = expression, policy, engine
         self.turn = threading.Lock()  # an engine's connection accepts one query at a time
         self._empty: Table | None = None
+        self._rehearsed: LatestResults | None = None  # what the engine returned without rows
         if not is_prepared:
             check_columns(expression, policy.attributes)
         self.boundary = boundary_of(expression, engine)
@@ -84,7 +85,7 @@ class Table:
             empty = copy(self)
             for name in ("counted", "size", "_statements", "_reads"):
                 empty.__dict__.pop(name, None)
-            empty._source = self._source.filter(ibis.literal(False))
+            empty._source, empty._rehearsed = self._source.filter(ibis.literal(False)), LatestResults(MOST_PREPARED)
             self._empty = empty
         self._empty.turn = self.turn
         return self._empty
@@ -371,9 +372,19 @@ class Table:
         Any failure of the engine can quote a value, so none is shown.
         """
         grouping = tuple((axis.name, type(axis.attribute), axis.binned, axis.starts) for axis in axes)
-        read = self._reads.get((shape, grouping, repr(where)), lambda: _prepare(build()))
+        query = (shape, grouping, repr(where))
+        read = self._reads.get(query, lambda: _prepare(build()))
         with self.turn:
-            return ask_engine(lambda: finish(read()), what="counting")
+            return ask_engine(lambda: finish(self._run(query, read)), what="counting")
+
+    def _run(self, query: Any, read: Callable[[], pa.Table]) -> pa.Table:
+        """Return the rows of a prepared query. Without rows, DuckDB returns the same until a file changes."""
+        if self._rehearsed is None or self.engine != "duckdb":
+            return read()
+        from tidegate.tables.engines.duckdb import stamp_of
+
+        stamp = stamp_of(self.source)
+        return read() if stamp is None else self._rehearsed.get((query, stamp), read)
 
     @cached_property
     def _reads(self) -> LatestResults:

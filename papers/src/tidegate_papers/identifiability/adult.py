@@ -12,8 +12,7 @@ import numpy as np
 
 from tidegate.errors import SourceUnreadable
 from tidegate.policy import Dataset, Integer, Policy
-from tidegate.session import open_session
-from tidegate.tables import Table
+from tidegate.tables import Table, open_table
 from tidegate.tables.column_types import column_types
 from tidegate_papers.identifiability.paper import ATTRIBUTES, ROWS, Attribute
 
@@ -56,7 +55,7 @@ class Spread:
 
 
 class Adult:
-    """The table, opened as a session opens it.
+    """The table, without a ledger and its folder of snapshots.
 
     Nothing here is released: the numbers are compared with printed ones.
     """
@@ -71,11 +70,11 @@ class Adult:
 
     @cached_property
     def _table(self) -> Table:
-        return open_session(adult_policy(), table=self.path).table
+        return open_table(adult_policy(), self.path)
 
     @cached_property
     def _wider(self) -> Table:
-        return open_session(adult_policy(beyond=BEYOND), table=self.path).table
+        return open_table(adult_policy(beyond=BEYOND), self.path)
 
     @property
     def rows(self) -> int:

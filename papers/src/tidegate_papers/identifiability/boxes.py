@@ -116,15 +116,15 @@ def figures_2_to_4(drawn: list[Panel]) -> dict[str, Result]:
 def _compared(panel: Panel, item: Published) -> Result:
     expected: dict[str, list[float] | str] = {}
     ours: dict[str, list[float] | str] = {}
-    far = 0.0
+    far, count = 0.0, 0
     for (key, upper), box in zip(item.published.items(), panel.boxes, strict=True):
         ours[key] = NO_BOX if box.ratios is None else box.quartiles
         expected[key] = [-upper, 0.0, upper] if isinstance(upper, float) else NO_BOX
         if isinstance(upper, float) and box.ratios is not None:
-            far = max(far, box.errors(upper))
+            far, count = max(far, box.errors(upper)), count + 3
         elif expected[key] != ours[key]:
             far = math.inf  # a box where none is expected, or the reverse
-    return Result(ours, published=expected, z=far, size=DRAWS)
+    return Result(ours, published=expected, z=far, count=count, size=DRAWS)
 
 
 def _statements(drawn: list[Panel]) -> dict[str, Result]:

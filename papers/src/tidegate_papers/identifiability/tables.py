@@ -8,7 +8,7 @@ from fractions import Fraction
 from tidegate.risk import equation_15
 from tidegate_papers.identifiability.adult import Adult
 from tidegate_papers.identifiability.paper import ATTRIBUTES, FACTS, RHOS, ROWS, Attribute, printed
-from tidegate_papers.item import Result, score
+from tidegate_papers.item import Result
 
 STATISTICS = {"mean": "mean", "sd": "standard deviation"}  # of Table 4
 RESIDENTS = 260_000_000  # of the United States in 1994, roughly
@@ -86,9 +86,7 @@ def _responses(results: dict[str, Result]) -> dict[str, Result]:
                     others += [abs(response) for response in responses]
     spread = sum(ratios) / len(ratios)
     return {
-        "t4_responses": Result(
-            1.0, published=round(spread, 3), z=score(1.0, spread, len(ratios) ** -0.5), size=len(ratios)
-        ),
+        "t4_responses": Result(1.0, published=round(spread, 3), error=len(ratios) ** -0.5, size=len(ratios)),
         "t4_responses_infinite": Result(
             "refused", f"{len(others)} responses", published=round(sum(others) / len(others))
         ),

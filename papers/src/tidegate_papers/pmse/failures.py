@@ -10,7 +10,7 @@ import numpy as np
 from tidegate.arrays import Floats
 from tidegate.risk.cart import pmse_greedy
 from tidegate.risk.pmse import sensitivity
-from tidegate_papers.item import Result, score
+from tidegate_papers.item import Result
 from tidegate_papers.pmse.paper import CPS, DEPTHS, ITEMS
 from tidegate_papers.pmse.simulation import ROWS, original
 
@@ -81,4 +81,4 @@ def _rate(done: Failures, cp: float, depth: str) -> Result:
     most = printed + HALF_DIGIT
     error = (most * (1 - most) / changes.size) ** 0.5
     note = f"standard error {100 * error:.2g} points; above the exact bound {100 * (changes > 0.5).mean():.2f}%"
-    return Result(round(100 * share, 2), note, z=score(share, printed, error), size=changes.size)
+    return Result(round(100 * share, 2), note, error=100 * error, size=changes.size)

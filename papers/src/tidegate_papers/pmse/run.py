@@ -23,7 +23,7 @@ class Scale:
     direct: int  # data sets of Figures 2 and 4
 
 
-MINUTES = Scale(simulations=400, data_sets=12, chains=4, steps=500, direct=60)
+MINUTES = Scale(simulations=4_000, data_sets=12, chains=4, steps=500, direct=60)
 FULL = Scale(simulations=20_000, data_sets=200, chains=10, steps=3_000, direct=500)
 
 

@@ -14,8 +14,8 @@ from tidegate_papers.baselines.bppd import Bppd
 from tidegate_papers.baselines.plug_in import PlugIn
 from tidegate_papers.baselines.sequential import Sequential
 from tidegate_papers.baselines.smooth_histogram import SmoothHistogram
-from tidegate_papers.item import Result, score
-from tidegate_papers.pmse.paper import EPSILONS, FACTS, ITEMS
+from tidegate_papers.item import Result
+from tidegate_papers.pmse.paper import EPSILONS, FACTS
 from tidegate_papers.pmse.simulation import (
     TABLES,
     WIDE,
@@ -130,8 +130,8 @@ def section_7(done: Measured) -> dict[str, Result]:
             note += f", standard error {done.error(method, epsilon):.2g}, variance {rows[:, 0].var(ddof=1):.2g}"
         if method == "exact":
             note += f"; one table for all of epsilon; without privacy {done.mean('plug-in', epsilon):.5f}"
-        z = score(mean, float(ITEMS[name].published), done.difference_error(method, epsilon))
-        results[name] = Result(round(mean, 5), note, z=z, size=len(rows))
+        error = done.difference_error(method, epsilon)
+        results[name] = Result(round(mean, 5), note, error=error, size=len(rows))
     return {**results, "t2_variances_2": _variances()}
 
 

@@ -6,13 +6,14 @@ Srikant: a plateau and triangles, on 100 intervals.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tidegate.arrays import Floats
 from tidegate.collect.reconstruct import GaussianNoise, UniformNoise, grid_channel, reconstruct
-from tidegate_papers.item import Result
+from tidegate_papers.item import LIMIT, Result
 
 BINS, PEOPLE, SEED = 100, 100_000, 2002
 AT = (np.arange(BINS) + 0.5) / BINS
@@ -68,14 +69,23 @@ def curve(
 
 
 def section_2(drawn: list[Curve]) -> dict[str, Result]:
-    """Return for each shape and noise whether reconstruction comes closer, and whether EM beats Bayes' rule."""
+    """Return for each shape and noise whether reconstruction comes closer, and whether EM beats Bayes' rule.
+
+    The published method is EM. Where only the default of the product comes clearly closer, the statement is exceeded.
+    """
     results = {}
     for curve in drawn:
         if curve.level == 1:
             errors = {"reports": curve.error(), **{method: curve.error(method) for method in curve.estimates}}
             name = f"s2_curve_{curve.shape.replace(' ', '_')}_{curve.noise}"
-            results[name] = Result(errors, holds=errors["bank"] < errors["reports"] / 2)
-    gain = float(np.mean([curve.error("bayes") - curve.error("em") for curve in drawn]))
-    words = f"mean error of Bayes' rule less EM's over {len(drawn)} cells; the largest of either sign is "
-    words += f"{max((curve.error('bayes') - curve.error('em') for curve in drawn), key=abs):+.3f}"
-    return {**results, "s2_em_better": Result(gain, words, holds=gain > 0)}
+            nearer = {method: errors[method] < errors["reports"] / 2 for method in ("em", "bank")}
+            results[name] = Result(errors, holds=nearer["em"], better=nearer["bank"] and not nearer["em"])
+    return {**results, "s2_em_better": _gain([curve.error("bayes") - curve.error("em") for curve in drawn])}
+
+
+def _gain(gains: Sequence[float]) -> Result:
+    """Return the mean gain of EM over Bayes' rule. It must be more than chance explains."""
+    mean, error = float(np.mean(gains)), float(np.std(gains, ddof=1)) / len(gains) ** 0.5
+    words = f"mean error of Bayes' rule less EM's over {len(gains)} cells, standard error {error:.2g}; the largest of either "
+    words += f"sign is {max(gains, key=abs):+.3f}"
+    return Result(mean, words, holds=mean > LIMIT * error)

@@ -12,7 +12,7 @@ from tidegate.demo.soldiers import LOCATIONS, SHARES
 from tidegate.release.plan import TOTAL
 from tidegate.risk.critical import chi_square_critical
 from tidegate.risk.dixon import dixon_critical
-from tidegate_papers.item import Result, score
+from tidegate_papers.item import Result
 from tidegate_papers.release.examples import plan_of
 from tidegate_papers.release.paper import EXPECTED, ITEMS
 from tidegate_papers.release.sequences import SEED
@@ -90,13 +90,13 @@ def figures_5_and_7(drawn: list[Sample]) -> dict[str, Result]:
 def _mean(sample: Sample) -> Result:
     """Return the mean beside chi-square's, which is its degrees of freedom."""
     mean, size = float(sample.values.mean()), sample.values.size
-    return Result(mean, z=score(mean, sample.freedom, float(sample.values.std(ddof=1)) / size**0.5), size=size)
+    return Result(mean, error=float(sample.values.std(ddof=1)) / size**0.5, size=size)
 
 
 def _above(sample: Sample, level: float) -> Result:
     share, size = sample.above(level), sample.values.size
     note = f"distribution functions {sample.apart():.3f} apart at most"
-    return Result(share, note, z=score(share, level, (level * (1 - level) / size) ** 0.5), size=size)
+    return Result(share, note, error=(level * (1 - level) / size) ** 0.5, size=size)
 
 
 def figure_10() -> dict[str, Result]:

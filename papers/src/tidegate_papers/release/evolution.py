@@ -10,9 +10,9 @@ from tidegate.arrays import Ints
 from tidegate.release.plan import TARGET, TOTAL
 from tidegate.release.tracks import Track, counts_after, tracks
 from tidegate.risk.exposure import dixon_coefficient, kullback_leibler
-from tidegate_papers.item import Result, score
+from tidegate_papers.item import Result
 from tidegate_papers.release.examples import plan_of
-from tidegate_papers.release.paper import EXPECTED, printed
+from tidegate_papers.release.paper import EXPECTED
 from tidegate_papers.release.sequences import order
 
 LEVEL, STREAM, FIRST = "0.2", 16, 20
@@ -41,9 +41,9 @@ def figures_12_to_15() -> dict[str, Result]:
         "fig12_step": _step("MIS", TOTAL),
         "fig12_gap": _gap(tracks_of("MIS")[0]),
         "fig13_step": _step("KLD", TARGET),
-        "fig14_first": _before_test(_first_tests(), "fig14_first"),
+        "fig14_first": _before_test(_first_tests()),
         "fig14_steps": _climbs(tracks_of("CST")),
-        "fig15_first": _before_test([first for first, _ in _beginnings()], "fig15_first"),
+        "fig15_first": _before_test([first for first, _ in _beginnings()]),
         "fig15_steps": _dixon_steps(),
     }
 
@@ -86,11 +86,11 @@ def _first_tests() -> list[int]:
     return firsts
 
 
-def _before_test(firsts: list[int], name: str) -> Result:
+def _before_test(firsts: list[int]) -> Result:
     """Return the mean over our sequences. The authors report one: its deviation is that of a single sequence."""
     mean, deviation = float(np.mean(firsts)), float(np.std(firsts, ddof=1))
-    z = score(mean, printed(name), deviation * (1 + 1 / len(firsts)) ** 0.5)
-    return Result(round(mean, 2), f"{min(firsts)} to {max(firsts)} in {FIRST} sequences", z=z, size=FIRST)
+    error = deviation * (1 + 1 / len(firsts)) ** 0.5
+    return Result(round(mean, 2), f"{min(firsts)} to {max(firsts)} in {FIRST} sequences", error=error, size=FIRST)
 
 
 def _climbs(followed_: tuple[Track, ...]) -> Result:

@@ -85,10 +85,10 @@ def _shut_out(means: list[Means]) -> str:
 
 def _cells(row: Means) -> dict[str, Result]:
     results = {}
-    for name, mean, error, z in zip(LOCATIONS, row.mean, row.error, row.z, strict=True):
+    for name, mean, error, allowed in zip(LOCATIONS, row.mean, row.error, row.allowed, strict=True):
         note = f"standard error {error:.2f}" + (f"; {MERGED}" if row.test == "CST" else "")
         results[f"fig16_{row.level}_{row.test}_{name}"] = Result(
-            round(float(mean), 2), note, z=float(z), size=row.sequences
+            round(float(mean), 2), note, error=float(allowed) / ERRORS, size=row.sequences
         )
     return results
 

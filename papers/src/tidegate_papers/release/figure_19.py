@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegate.release.mechanisms import REGISTERED
-from tidegate_papers.item import Result, score
+from tidegate_papers.item import Result
 from tidegate_papers.release.examples import plan_of, verdict
 from tidegate_papers.release.paper import TESTS, printed
 from tidegate_papers.release.sequences import outcome
@@ -41,16 +41,15 @@ def figure_19(safe: Safe) -> dict[str, Result]:
     for name, ours in _cells(safe):
         chance = fisher(printed(name), PUBLISHED_SEQUENCES, ours, safe.sequences)
         note = f"p {chance:.2f} in sequences of {REQUESTS:,} requests (Fisher's exact test)"
-        z = score_of_shares(ours, safe.sequences, printed(name), PUBLISHED_SEQUENCES)
-        results[name] = Result(100 * ours / safe.sequences, note, z=z, size=safe.sequences)
+        error = error_of_shares(ours, safe.sequences, printed(name), PUBLISHED_SEQUENCES)
+        results[name] = Result(100 * ours / safe.sequences, note, error=100 * error, size=safe.sequences)
     return results
 
 
-def score_of_shares(hits: int, tries: int, others: int, other_tries: int) -> float:
-    """Return the difference of two shares in its standard error, under one probability; 0 if they are equal."""
+def error_of_shares(hits: int, tries: int, others: int, other_tries: int) -> float:
+    """Return the standard error of the difference of two shares, under one probability."""
     pooled = (hits + others) / (tries + other_tries)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / tries + 1 / other_tries))
-    return score(hits / tries, others / other_tries, error) if error else 0.0
+    return math.sqrt(pooled * (1 - pooled) * (1 / tries + 1 / other_tries))
 
 
 def fisher(hits: int, tries: int, others: int, other_tries: int) -> float:

@@ -81,6 +81,7 @@ def open_object(table: Any, attributes: Mapping[str, Attribute]) -> Any:
             arrow = pa.Table.from_pandas(arrow[names], preserve_index=False)
         name = f"people{len(connection.list_tables())}"  # several tables can share a connection
         connection.con.register(name, arrow)
+        _add_files(connection, [])
         return connection.table(name)
 
     return ask_engine(register, what="reading the table in memory")
@@ -92,9 +93,27 @@ def _parquet(paths: list[Path], shown: Path) -> Any:
     def read() -> Any:
         if _SHARED.get() is None and sum(path.stat().st_size for path in paths) < FEW_BYTES:
             connection.raw_sql("SET threads = 1")
+        _add_files(connection, paths)
         return connection.read_parquet([str(path) for path in paths])
 
     return ask_engine(read, what=f"opening {shown.name}")
+
+
+def _add_files(backend: Any, paths: list[Path]) -> None:
+    backend.tidegate_files = (*getattr(backend, "tidegate_files", ()), *paths)
+
+
+def stamp_of(table: Any) -> tuple[tuple[int, ...], ...] | None:
+    """Return a stamp that changes when a file of a table or its permissions do; None if this module did not open the table.
+
+    Raises:
+        OSError: A file is missing.
+    """
+    paths: tuple[Path, ...] | None = getattr(table.get_backend(), "tidegate_files", None)
+    if paths is None:
+        return None
+    statuses = [path.stat() for path in paths]
+    return tuple((status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for status in statuses)
 
 
 def _csv(path: Path, attributes: Mapping[str, Attribute], snapshots: Path | None) -> Any:
