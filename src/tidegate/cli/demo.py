@@ -127,7 +127,7 @@ def _order_table(datasets: Any) -> None:
     from tidegate.service.jobs import new_job
     from tidegate.service.routes.syntheses import Synthesis
 
-    order = new_job("people", Synthesis(epsilon="0.3").options(), user=OWNER, request="demo")
+    order = new_job("people", Synthesis.model_validate({"epsilon": "0.3"}).options(), user=OWNER, request="demo")
     Jobs(datasets.ledger.store).add(order)
 
 
