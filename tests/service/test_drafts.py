@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,14 @@ class Gate:
         results = [self.post(f"/v1/drafts/{draft}/steps/{step}", {"fields": fields}) for step, fields in steps.items()]
         return results[-1].json()
 
+    def page(self, address: str, form: dict[str, str] | None = None) -> str:
+        """Return the text of a page of the console, or of the page that a form leads to."""
+        csrf = self.client.post("/v1/sign-in", json={"token": self.tokens[OWNER]}).json()["csrf"]
+        method, data = ("GET", None) if form is None else ("POST", {"csrf": csrf, **form})
+        text = self.client.request(method, address, data=data, headers={"Accept": "text/html"}).text
+        self.client.cookies.clear()
+        return unescape(text)
+
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_hashes: None) -> Iterator[Gate]:
@@ -117,7 +126,7 @@ def test_draft_keeps_what_was_typed_and_names_the_problem_at_its_field(gate: Gat
     gate.upload(draft, CSV)
     content = gate.fill(draft, people={"name": ["9 lives"], "unit": ["person"], "key": ["nobody"], "at_most": ["0"]})
     assert set(problems_of(content, "people")) == {"name", "key", "at_most"}
-    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["low"], "to-3": ["1,5"], "values-2": [""]})
+    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["low"], "to-3": ["1,500"], "values-2": [""]})
     assert set(problems_of(content, "columns")) == {"from-1", "to-3", "values-2"}
     assert 'values = "?"' in content["toml"]
     content = gate.fill(draft, columns={**COLUMNS, "from-1": ["130"]}, people=PEOPLE)
@@ -301,6 +310,50 @@ def test_bound_that_can_be_read_in_two_ways_is_refused(gate: Gate) -> None:
     assert "without separators of thousands" in problems_of(content, "columns")["to-3"]
     content = gate.fill(draft, columns={**COLUMNS, "to-3": ["0.125"], "step-3": ["0.125"]})
     assert problems_of(content, "columns") == {}
+
+
+def test_decimal_comma_is_accepted_in_a_bound_that_can_be_read_in_one_way(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV)
+    content = gate.fill(
+        draft, people=PEOPLE, columns={**COLUMNS, "from-3": ["-0,5"], "to-3": ["12,5"], "step-3": ["0,5"]}
+    )
+    assert "from = -0.5, to = 12.5, step = 0.5" in content["toml"]
+    content = gate.fill(draft, columns={**COLUMNS, "to-3": ["2,000"]})
+    assert "without separators of thousands" in problems_of(content, "columns")["to-3"]
+
+
+def test_bounds_of_timestamps_are_written_as_in_the_file_and_include_the_last_day(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "seen\n2024-12-31 23:00\n")
+    fields = {"kind-0": ["timestamp"], "from-0": ["1.1.2024"], "to-0": ["31.12.2024"], "grid-0": ["hour"]}
+    content = gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
+    assert "from = 2024-01-01 00:00:00, to = 2024-12-31 23:59:00" in content["toml"]
+    content = gate.fill(draft, columns={**fields, "from-0": ["01.01.2024 06:30"], "to-0": ["2024-12-31T12:00"]})
+    assert "from = 2024-01-01 06:30:00, to = 2024-12-31 12:00:00" in content["toml"]
+
+
+def test_problems_of_columns_name_the_field_and_typed_bounds_are_not_called_proposed(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "age,weight\n30,70.5\n")
+    address = f"/console/drafts/{draft}/columns"
+    page = gate.page(address)
+    assert page.count("Proposed from the column") == 2
+    assert 'inputmode="decimal"' in page
+    assert 'placeholder="none, or Europe/Berlin"' in page
+    columns = {
+        "kind-0": "integer",
+        "from-0": "18",
+        "to-0": "",
+        "kind-1": "number",
+        "from-1": "",
+        "to-1": "",
+        "step-1": "",
+    }
+    page = gate.page(address, columns)
+    assert "age, To: Fill in a public bound." in page
+    assert "weight, In steps of: Fill in the step" in page
+    assert "Proposed from the column" not in page
 
 
 def test_date_with_points_is_a_bound(gate: Gate) -> None:

@@ -43,9 +43,11 @@ PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two 
     "time": ("from", "to", "grid"),
     "category": ("values", "other"),
 }
+LABELS = {"from": "From", "to": "To", "step": "In steps of"}  # of fields of which a column has several
 ALL_PARTS = ("from", "to", "step", "grid", "zone", "values", "other", "missing")
-GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")  # 2.000 is two thousand to many readers, and two to a program
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")  # 2.000 is two thousand to many readers, and two to a program
 WHOLE, NUMBER = re.compile(r"[+-]?\d{1,18}"), re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
+COMMA = re.compile(r"[+-]?\d{1,18},\d{1,18}")
 MOST_VALUES = 10_000  # of a list that is typed
 
 
@@ -80,13 +82,6 @@ def page_kind(name: str, column_type: ColumnType) -> str:
     return {"grid": "number", "decimal": "number", "": LEFT_OUT}.get(guess, guess)
 
 
-def is_proposed(name: str, kind: str, column_type: ColumnType) -> bool:
-    """Return whether the bounds or the list were proposed from the name of a column, so that the owner should check them."""
-    if kind in ("integer", "number"):
-        return range_by_name(name) is not None
-    return kind == "category" and (column_type == "whole" or bool(values_by_name(name)))
-
-
 @dataclass
 class ColumnFields:
     """The fields of one column, as its line of the policy, with a problem for each field that cannot be read."""
@@ -104,6 +99,14 @@ class ColumnFields:
     def kind(self) -> str:
         chosen = self.text("kind")
         return chosen if chosen in KINDS else LEFT_OUT
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether the bounds or the list are those that were proposed from the name, so that the owner should check them."""
+        proposed = first_fields({self.name: self.column_type})
+        parts = [part for part in ("from", "to", "values") if f"{part}-0" in proposed]
+        same = all(self.text(part) == proposed[f"{part}-0"][0] for part in parts)
+        return self.kind == proposed["kind-0"][0] != "time" and bool(parts) and same
 
     def read(self) -> tuple[dict[str, Any], Attribute | None]:
         """Return the line of the policy, with "?" for what is open, and the attribute if the line is complete."""
@@ -152,10 +155,12 @@ class ColumnFields:
         """Return a bound or a step as a value of the policy; "?" if it is empty or cannot be read."""
         text = self.text(part)
         if not text:
-            self._refuse(part, "Fill in the step." if part == "step" else "Fill in a public bound.")
+            step = "Fill in the step between neighboring values, such as 1 or 0.1."
+            self._refuse(part, step if part == "step" else "Fill in a public bound.")
             return OPEN
         try:
-            return READERS[self.kind](text)
+            value = READERS[self.kind](text)
+            return end_of_day(value) if part == "to" and self.kind == "timestamp" and ":" not in text else value
         except ValueError:
             self._refuse(part, EXPECTED[self.kind])
             return OPEN
@@ -193,22 +198,29 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> Decimal | int:
+    if COMMA.fullmatch(text) and not GROUPED.fullmatch(text):
+        text = text.replace(",", ".")
     if not NUMBER.fullmatch(text) or GROUPED.fullmatch(text):
         raise ValueError
     return Decimal(text) if "." in text else int(text)
+
+
+def end_of_day(day: dt.datetime) -> dt.datetime:
+    """Return the last minute of a day: an upper bound without a time of day includes the whole day."""
+    return day.replace(hour=23, minute=59)
 
 
 READERS: dict[str, Any] = {
     "integer": _whole,
     "number": _number,
     "date": lambda text: dt.date.fromisoformat(point_notation(text)),
-    "timestamp": dt.datetime.fromisoformat,
+    "timestamp": lambda text: dt.datetime.fromisoformat(point_notation(text)),
     "time": dt.time.fromisoformat,
 }
 EXPECTED = {
     "integer": "Write a whole number, such as 120.",
-    "number": "Write a number with a decimal point and without separators of thousands, such as 2000 or 12.5.",
+    "number": "Write a number without separators of thousands, such as 2000 or 12.5.",
     "date": "Write a date as year-month-day, such as 2024-12-31, or as 31.12.2024.",
-    "timestamp": "Write a date and time, such as 2024-12-31T23:00.",
+    "timestamp": "Write a date and time, such as 2024-12-31 23:00, or as 31.12.2024 23:00.",
     "time": "Write a time, such as 23:59.",
 }
