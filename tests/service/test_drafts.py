@@ -299,6 +299,29 @@ def test_repeated_names_and_capital_letters_are_rewritten_on_request(gate: Gate)
     assert stored.splitlines()[1:] == ["1;2.5;bonn;3;x", "2;1.5;köln;4;"]
 
 
+def test_words_for_missing_values_and_units_are_rewritten_on_request(gate: Gate) -> None:
+    draft = gate.start()
+    rows = ("72 kg;-;na;-3,5;3 m", "n/a;NA;Nancy;?;B", "-5kg;12;a-b;NULL;4 cm", "150 lb;7;.;–;5,5 m")
+    content = gate.upload(draft, "\n".join(["weight;days;town;cost;ward", *rows])).json()
+    assert set(content["types"].values()) == {"text"}
+    content = gate.upload(
+        draft, "\n".join(["weight;days;town;cost;ward", *rows]), comma=True, missing=True, units=True
+    ).json()
+    assert content["types"] == {"weight": "text", "days": "whole", "town": "text", "cost": "decimal", "ward": "text"}
+    stored = (gate.folder / "data" / "people.csv").read_text("utf-8").splitlines()[1:]
+    assert stored == ["72;;;-3.5;3", ";;Nancy;;B", "-5;12;a-b;;4 cm", "150 lb;7;;;5.5"], "another unit is not removed"
+
+
+def test_lists_of_a_file_in_lower_case_are_read_in_lower_case(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV, lower=True)
+    content = gate.fill(draft, people=PEOPLE, columns={**COLUMNS, "values-2": ["Aby\nBERG\naby"]})
+    assert 'values = ["aby", "berg"]' in content["toml"]
+    gate.upload(draft, CSV)
+    content = gate.fill(draft, columns=COLUMNS)
+    assert 'values = ["Aby", "Berg"]' in content["toml"]
+
+
 def test_numbered_name_never_equals_another_name() -> None:
     assert unique_names(["a", "a_2", "a", "", "a"]) == ["a", "a_2", "a_3", "column_4", "a_4"]
 

@@ -90,6 +90,7 @@ class ColumnFields:
     index: int
     column_type: ColumnType
     fields: Mapping[str, list[str]]
+    lower: bool = False  # the values of the file were written in lower case
     problems: dict[str, str] = field(default_factory=dict)
 
     def text(self, part: str) -> str:
@@ -167,6 +168,7 @@ class ColumnFields:
 
     def _category(self) -> dict[str, Any]:
         words = split_values(self.text("values"))
+        words = list(dict.fromkeys(word.lower() for word in words)) if self.lower else words
         other: dict[str, Any] = {"outside": "other"} if self.text("other") and self.column_type == "text" else {}
         if not words:
             self._refuse("values", "List the public values, one per line.")
