@@ -175,6 +175,21 @@ def test_check_reports_exact_numbers_to_the_owner_and_stores_none(gate: Gate) ->
     assert SECRET not in stored
 
 
+def test_check_separates_values_outside_the_bounds_from_those_that_cannot_be_read(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "age\n30\n200\nx\ny\n")
+    fields = {"kind-0": ["integer"], "from-0": ["0"], "to-0": ["120"]}
+    gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
+    assert gate.post(f"/v1/drafts/{draft}/check").json()["problems"] == [
+        'Column "age": 25.0% of the rows are outside the values that the policy declares.',
+        'Column "age": 50.0% of the rows have a value that cannot be read. It counts as missing.',
+    ]
+    page = gate.page(
+        f"/console/drafts/{draft}/columns", {**{name: text[0] for name, text in fields.items()}, "action": "check"}
+    )
+    assert "1 above, 2 unreadable" in page
+
+
 @pytest.mark.parametrize("role", [ANALYST, "part"])
 def test_drafts_are_for_owners_of_all_data_sets(gate: Gate, role: str) -> None:
     draft = filled(gate)

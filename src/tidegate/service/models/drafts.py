@@ -78,7 +78,7 @@ class InspectedColumn(Reply):
     type: str = field("Its type.")
     missing: int = field("The number of rows without a value.")
     distinct: int = field("The number of different values.")
-    outside: dict[str, int] = field("The number of rows outside the declared universe, by reason.")
+    outside: dict[str, int] = field("The number of rows outside the declared values, by reason.")
     unlisted: list[UnlistedValue] = field("The most frequent values that the policy does not list.")
     absent: list[Any] = field("Listed values that no row has.")
     problems: list[str] = field("What would make answers wrong.")
