@@ -149,6 +149,21 @@ def test_preview_changes_nothing(gate: Gate) -> None:
     assert gate.call("GET", f"/v1/drafts/{draft}").json() == before
 
 
+def test_pages_ask_for_persons_where_persons_are_protected(gate: Gate) -> None:
+    draft = filled(gate)
+    assert gate.call("GET", f"/v1/drafts/{draft}/simulation").json()["counted"] == "rows"
+    gate.fill(draft, people={**PEOPLE, "unit": ["person"], "key": ["person"], "at_most": ["3"], "rows": [""]})
+    assert gate.call("GET", f"/v1/drafts/{draft}/simulation").json()["counted"] == "persons"
+    page = gate.page(f"/console/drafts/{draft}/simulation?rows=900")
+    assert "Persons, roughly" in page
+    assert "all 900 persons with as many rows as are counted" in page
+    assert "Rows, roughly" not in page
+    assert gate.post(f"/v1/drafts/{draft}/publication").status_code == 201
+    page = gate.page("/console/data/people/policy")
+    assert "Public number of persons" in page
+    assert "<td>whole number</td>" in page
+
+
 def test_promise_is_never_weaker_than_its_text(gate: Gate) -> None:
     from tidegate.service.drafts.policy import most_one_in, rho_of
 

@@ -33,6 +33,7 @@ KINDS = {  # as the page names them
     "key": "identifier",
     LEFT_OUT: "leave out",
 }
+PAGE_KINDS = {"grid": "number", "decimal": "number", "": LEFT_OUT}  # of a kind of the policy, if it differs
 GRIDS = {"date": ("day", "week", *MONTHS), "timestamp": tuple(SECONDS), "time": tuple(SECONDS)}
 MISSING = {"dropped": "leave row out", "value": 'count as "missing"'}
 PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two must not be empty
@@ -79,7 +80,12 @@ def first_fields(types: Mapping[str, ColumnType]) -> dict[str, list[str]]:
 def page_kind(name: str, column_type: ColumnType) -> str:
     """Return the kind of a column as the page names it, guessed from its name and type."""
     guess = guess_kind(name, column_type)
-    return {"grid": "number", "decimal": "number", "": LEFT_OUT}.get(guess, guess)
+    return PAGE_KINDS.get(guess, guess)
+
+
+def kind_title(kind: str) -> str:
+    """Return how pages name a kind of the policy."""
+    return KINDS.get(PAGE_KINDS.get(kind, kind), kind)
 
 
 @dataclass

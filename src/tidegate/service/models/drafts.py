@@ -176,7 +176,8 @@ class DraftSimulation(Reply):
     unit: str = field("The unit of the budget.")
     budget: Amount = field("The budget.")
     each: Amount = field("The part of each query.")
-    rows: int | None = field("The number of rows.")
+    rows: int | None = field("The number of rows, or of persons.")
+    counted: str = field("What `rows` counts: rows, or persons if they are protected.")
     assumed: int | None = field("The assumed number of rows; null if it is the one of the policy.")
     lines: list[SimulatedQuery] = field("The accuracy of typical queries.")
 
