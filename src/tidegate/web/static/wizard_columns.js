@@ -58,7 +58,7 @@ function verdictOf(report) {
 }
 
 function tableOf(columns) {
-  const heads = [["column"], ["missing", "number"], ["outside", "number"], ["labels that are not listed"]];
+  const heads = [["column"], ["missing", "number"], ["outside", "number"], ["unlisted labels"]];
   const head = element("tr", {}, ...heads.map(([name, kind]) => element("th", { scope: "col", class: kind ?? "" }, name)));
   const rows = columns.map((column) => element("tr", {},
     element("th", { scope: "row" }, column.column),
