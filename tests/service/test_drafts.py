@@ -480,6 +480,26 @@ def test_name_of_a_served_data_set_is_refused(gate: Gate) -> None:
     assert "already has a data set" in gate.post(f"/v1/drafts/{other}/publication").json()["detail"]
 
 
+def test_policy_page_shows_the_section_of_a_release_desk(gate: Gate) -> None:
+    assert gate.post(f"/v1/drafts/{filled(gate)}/publication").status_code == 201
+    page = gate.page("/console/data/people/policy")
+    section = page[page.index("[promise.concealment.NAME]") : page.index("</code>", page.index("[promise.concealment"))]
+    for column in ('"town"', '"age"', '"town", "age"'):
+        section = section.replace('"COLUMN"', column, 1)
+    toml = gate.call("GET", "/v1/data/people/policy").json()["toml"] + "\n" + section.replace("NAME", "towns")
+    preview = gate.post("/v1/data/people/policy/previews", {"toml": toml}).json()
+    assert preview["changes"], preview
+    assert preview["refused"] is None, preview
+
+
+def test_overview_explains_meters_only_where_there_are_some(gate: Gate) -> None:
+    page = gate.page("/console")
+    assert "No data sets yet" in page
+    assert "The meter shows" not in page
+    assert gate.post(f"/v1/drafts/{filled(gate)}/publication").status_code == 201
+    assert "The meter shows" in gate.page("/console")
+
+
 def test_form_without_the_page_s_token_is_refused(gate: Gate) -> None:
     signed_in = gate.client.post("/v1/sign-in", json={"token": gate.tokens[OWNER]}).json()
     form = {"csrf": signed_in["csrf"]}
