@@ -99,6 +99,7 @@ def test_budget_share_can_be_a_part_of_the_budget(console: Console, sign_in: Sig
     tab.locator("#name").fill("nina")
     for data_set, share in (("", "25%"), ("people", "a lot"), ("people", "101%")):
         tab.locator("#token-dataset").select_option(data_set)
+        assert tab.get_by_text("or as a part such as 25%").is_visible() == bool(data_set)
         tab.locator("#share").fill(share)
         tab.get_by_role("button", name="Create token").click()
         tab.locator("#share-error", has_text="one data set" if not data_set else "at most 100%").wait_for()

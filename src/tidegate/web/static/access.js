@@ -17,7 +17,8 @@ function arrange() {
   for (const option of select.options) option.disabled = role === "respondent" && !option.dataset.desk;
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
   const unit = unitOf(select.value);
-  byId("share-unit").textContent = unit ? `${unit} or as a part such as 25%` : "the unit of each data set";
+  byId("share-unit").textContent = unit || "the unit of each data set";
+  byId("share-part").hidden = !unit;
 }
 
 /** The unit of a data set's amounts; empty for all data sets. */
