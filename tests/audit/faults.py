@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +23,19 @@ from tidegate.accounting import (
 )
 from tidegate.audit.finding import Clock
 from tidegate.noise import exponential_choice
-from tidegate.policy import Category, Dataset, EachPerson, EachRow, Grid, Identification, Integer, Key, Loss, Policy
+from tidegate.policy import (
+    Category,
+    Dataset,
+    Date,
+    EachPerson,
+    EachRow,
+    Grid,
+    Identification,
+    Integer,
+    Key,
+    Loss,
+    Policy,
+)
 
 FRESH = int.from_bytes(SEED.encode(), "big") % 2**32
 COLUMNS = {
@@ -37,6 +50,13 @@ def people(*, rho: str = "0.4", unit: Any = None, **more: Any) -> Policy:
     """Return a policy that protects age: ten values, a random guess is right with probability 0.1."""
     promise = Identification(rho, protect=("age",), **more)
     return Policy(Dataset("people", unit=unit or EachRow(), rows=1000), COLUMNS, promise)
+
+
+def days(*, rho: str = "0.4", **more: Any) -> Policy:
+    """Return a policy that protects a date: ten days, and no sum of them can be requested."""
+    columns = {"day": Date(date(2024, 1, 1), date(2024, 1, 10), missing="lowest"), **COLUMNS}
+    promise = Identification(rho, protect=("day",), **more)
+    return Policy(Dataset("days", rows=1000), columns, promise)
 
 
 def persons() -> Policy:

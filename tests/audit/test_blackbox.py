@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, people, surer
+from audit.faults import FRESH, days, float_noise, less_noise, long, loss_policy, people, surer
 
 from tidegate.accounting import Amount
 from tidegate.answer.spending import RequestedLoss
@@ -56,6 +56,16 @@ def test_every_mechanism_is_queried() -> None:
 def test_a_policy_of_categories_alone_can_be_attacked() -> None:
     policy = Policy(Dataset("d"), {"k": Key(), "g": Category((1, 2, 3)), "h": Category((True, False))}, None, Loss(1))
     assert [pair.query.statistic for pair in pairs(copy_policy(policy, units=6))] == ["count", "histogram", "count"]
+
+
+def test_a_sum_is_requested_of_a_number_if_dates_come_first() -> None:
+    tables = Tables(copy_policy(days(), units=6))
+    cases = {pair.query.says(): pair for pair in pairs(tables.policy)}
+    assert [says for says in cases if "sum" in says] == ["the sum of age", "the sum of age where sex = 'm'"]
+    assert {pair.query.statistic for pair in cases.values()} == {pair.query.statistic for pair in PAIRS.values()}
+    mean = cases["the mean of day"]
+    assert measure_pair(mean, tables=tables).verdict == "held"
+    assert measure_pair(mean, tables=tables, run=less_noise(Fraction(1, 3))).broken
 
 
 @pytest.mark.one_in(4)

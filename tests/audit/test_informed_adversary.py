@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audit.faults import FRESH, less_noise, long, loss_policy, people, persons, random
+from audit.faults import FRESH, days, less_noise, long, loss_policy, people, persons, random
 
 from tidegate.accounting import budget_of
 from tidegate.answer.spending import RequestedLoss
@@ -41,6 +41,7 @@ POLICIES = {
     "values": people(),
     "a prior": people(prior={"age": "0.3"}, rho="0.6"),
     "persons' values": people(unit=EachPerson("person", 3)),
+    "dates": days(),
     "persons": persons(),
     "a loss": loss_policy(),
 }
@@ -142,9 +143,10 @@ def test_claim_comes_close_to_the_promise() -> None:
     assert 0.3 < (findings[1].bound or 0) <= 0.4
 
 
-def test_tight_calibration_keeps_rho_with_little_to_spare() -> None:
+@pytest.mark.parametrize("policy", [POLICIES[name] for name in ("values", "dates")])
+def test_tight_calibration_keeps_rho_with_little_to_spare(policy: Policy) -> None:
     """Calibrated to single values, one sum comes close to rho = 0.4 and does not exceed it."""
-    (situation,) = situations(people())
+    (situation,) = situations(policy)
     (finding,) = attack_tight_calibration(
         situation, Resources(random=random(11), bits=SeededBits(f"{FRESH}/tight"), most=20_000, **OPTIONS)
     )

@@ -47,7 +47,7 @@ def test_misspelled_label_is_reported_with_its_rows_and_the_nearest_label(run: R
     assert code == 1
     assert 'cut: "Ideal" 24 rows, not listed: did you mean "ideal"?' in out
     assert "! Column \"cut\": No row has 'ideal', which the policy lists." in out
-    assert '! Column "cut": 40.0% of the rows are outside the declared universe.' in out
+    assert '! Column "cut": 40.0% of the rows are outside the values that the policy declares.' in out
     assert (out.splitlines()[0], out.splitlines()[-1]) == (WARNING, WARNING)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -11,6 +12,7 @@ import pytest
 from support.console_service import Console
 from typer.testing import CliRunner
 
+from tidegate.accounting import budget_of
 from tidegate.cli.app import app
 from tidegate.service.access.permissions import OWNER
 
@@ -84,8 +86,35 @@ def test_respondent_token_needs_a_data_set_with_a_desk(console: Console, sign_in
 def test_refusal_is_shown_on_the_page(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, "/console/access")
     tab.get_by_role("button", name="Create token").click()
+    tab.locator("#name-error", has_text="Enter a name.").wait_for()
+    tab.locator("#name").fill("nina")
+    tab.locator("#days").fill("99999")
+    tab.get_by_role("button", name="Create token").click()
     tab.get_by_role("alert").locator(".what").wait_for()
     assert tab.locator("#made").is_hidden()
+
+
+def test_budget_share_can_be_a_part_of_the_budget(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
+    tab.locator("#name").fill("nina")
+    for data_set, share in (("", "25%"), ("people", "a lot"), ("people", "101%")):
+        tab.locator("#token-dataset").select_option(data_set)
+        assert tab.get_by_text("or as a part such as 25%").is_visible() == bool(data_set)
+        tab.locator("#share").fill(share)
+        tab.get_by_role("button", name="Create token").click()
+        tab.locator("#share-error", has_text="one data set" if not data_set else "at most 100%").wait_for()
+    token = create_token(tab, share="25%").rpartition("#")[2]
+    share = httpx.get(f"{console.address}/v1/me", headers={"Authorization": f"Bearer {token}"}).json()["share"]
+    limit = budget_of(console.datasets["people"].policy).ceiling.value
+    assert 0.2499 * limit < Decimal(share) <= limit / 4
+
+
+def test_sessions_fit_on_a_phone(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
+    tab.set_viewport_size({"width": 390, "height": 844})
+    button = tab.locator("#sessions").get_by_role("button", name="End the session").first.bounding_box()
+    assert button is not None
+    assert button["x"] + button["width"] <= 390
 
 
 def test_code_snippet_creates_the_same_token(console: Console, sign_in: SignIn, monkeypatch: Any) -> None:

@@ -282,3 +282,5 @@ def test_analyst_sees_their_remaining_share(console: Console, sign_in: SignIn) -
     fill_form(tab, what="mean", **{"epsilon-number": "1.6"})
     tab.locator("#refused").get_by_text("your budget share has").wait_for()
     assert button(tab).is_disabled()
+    fill_form(tab, what="mean", **{"epsilon-number": "0.2"})
+    tab.locator("#sentence", has_text="would cost 0.2 of the 1.5 remaining.").wait_for()

@@ -89,6 +89,12 @@ def count_matching(console: Console, holds: Callable[[dict[str, str]], bool]) ->
     return sum(holds(dict(zip(header.split(","), line.split(","), strict=True))) for line in lines)
 
 
+def test_first_query_is_about_a_number_even_if_dates_come_first(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/data/visits/ask")
+    expect(tab.locator("#column")).to_have_value("price")
+    expect(tab.locator("#what")).to_have_value("mean")
+
+
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("column", CONDITIONS)
 def test_dates_and_times_have_their_own_inputs(column: str, console: Console, sign_in: SignIn) -> None:

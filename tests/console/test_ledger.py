@@ -131,6 +131,8 @@ def test_ledger_is_verified_with_a_noted_head(shared_console: Console, sign_in: 
     tab.get_by_label("Head that you noted earlier").fill("0" * 63 + "1")
     tab.get_by_role("button", name="Verify all entries").click()
     tab.locator("#verdict .broken").wait_for()
+    tab.locator("#verdict").get_by_text("or the head was copied incorrectly").wait_for()
+    assert not any(text.rstrip().endswith("·") for text in tab.locator("#entries li .quiet").all_inner_texts())
     tab.get_by_label("Head that you noted earlier").fill("not a head")
     tab.get_by_role("button", name="Verify all entries").click()
     tab.locator("#verdict").get_by_text("64 hexadecimal digits").wait_for()

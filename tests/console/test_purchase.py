@@ -270,6 +270,9 @@ def test_large_charge_needs_confirmation(fresh_console: Console, sign_in: SignIn
     button(tab, "Spend").click()
     tab.locator("#history li").wait_for()
     assert spent(fresh_console) == Fraction("0.5")
+    fill_form(tab, what="sum", **{"epsilon-number": "0.5"})
+    button(tab).click()
+    dialog.get_by_text("1 more query of this size would fit.").wait_for()
 
 
 def test_ended_session_keeps_the_query(fresh_console: Console, sign_in: SignIn) -> None:

@@ -243,10 +243,10 @@ def test_published_data_set_is_served_by_every_worker(tmp_path: Path, visitor: V
 
 TRIAL = "\r\n".join(
     [
-        "\ufeffNr;Geburtsdatum;Ort;Betrag;Status;Betrag;Notiz",
+        "\ufeffNr;Geburtsdatum;Ort;Betrag;Status;Betrag;Gewicht;Notiz",
         *(
             f"{1000 + n};{1 + n % 28:02d}.{1 + n % 12:02d}.{1950 + n % 50};{('Köln', 'köln ', 'BONN', '')[n % 4]};"
-            f"1.{n % 900:03d},50;{('offen', 'Offen ', 'ERLEDIGT')[n % 3]};{n % 7},5;{'' if n % 2 else 'Müller, krank'}"
+            f"1.{n % 900:03d},50;{('offen', 'Offen ', 'ERLEDIGT')[n % 3]};{'NA' if n % 9 == 1 else f'{n % 7},5'};{50 + n % 40} kg;{'' if n % 2 else 'Müller, krank'}"
             for n in range(400)
         ),
     ]
@@ -255,21 +255,22 @@ TRIAL = "\r\n".join(
 
 @pytest.mark.long
 def test_messy_file_reaches_an_answer_without_a_terminal(empty_console: Console, visitor: Visitor) -> None:
-    """A file with a byte order mark, a repeated name, decimal commas, dates with points, blanks and mixed case."""
+    """A file with a byte order mark, a repeated name, decimal commas, dates with points, units, NA, blanks and mixed case."""
     steward = visitor()
     sign_in(steward, empty_console.sign_in_link(OWNER))
     steward.goto(f"{empty_console.address}/console/drafts")
     steward.get_by_role("button", name="Start with a table").click()
     upload(steward, TRIAL, "Liste März.csv")
     steward.get_by_text("a name is missing or repeated").wait_for()
-    for label in ("Numbers are written as", "Remove spaces", "Labels are the same", "Column names can be"):
+    labels = ("Numbers are written as", "NA, N/A", "Numbers have a unit", "Remove spaces", "Labels are the same")
+    for label in (*labels, "Column names can be"):
         steward.get_by_label(label).check()
     steward.get_by_role("button", name="Upload", exact=True).click()
     steward.wait_for_url("**/people")
     go_on(steward, "columns")
-    kinds = [steward.locator(f"#kind-{index}").input_value() for index in range(7)]
-    assert kinds == ["key", "date", "category", "number", "category", "number", "text"]
-    for field, text in {"from-1": "1.1.1950", "to-1": "31.12.1999", "values-2": "köln\nbonn", "to-3": "2.000"}.items():
+    kinds = [steward.locator(f"#kind-{index}").input_value() for index in range(8)]
+    assert kinds == ["key", "date", "category", "number", "category", "number", "integer", "text"]
+    for field, text in {"from-1": "1.1.1950", "to-1": "31.12.1999", "values-2": "Köln\nBonn", "to-3": "2.000"}.items():
         steward.locator(f"#{field}").fill(text)
     steward.locator("#values-4").fill("offen\nerledigt")
     steward.get_by_role("button", name="Continue").click()

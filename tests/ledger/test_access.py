@@ -39,7 +39,8 @@ def ledger(ledger_url: str) -> Any:
 
 def test_changes_of_tokens_are_entries_with_the_name_of_the_maker(ledger: Ledger, tmp_path: Path) -> None:
     tokens = Tokens(ledger.store)
-    tokens.change(token("a", role="analyst", dataset="people,shop", share="0.5", maker="olga"), user="oskar")
+    long_share = "0.500000000000000000000000000001"
+    tokens.change(token("a", role="analyst", dataset="people,shop", share=long_share, maker="olga"), user="oskar")
     assert tokens.revoke("a", user="otto")
     assert not tokens.revoke("a", user="otto"), "it is already revoked"
     assert sentences(ledger) == [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,14 @@ class Gate:
         results = [self.post(f"/v1/drafts/{draft}/steps/{step}", {"fields": fields}) for step, fields in steps.items()]
         return results[-1].json()
 
+    def page(self, address: str, form: dict[str, str] | None = None) -> str:
+        """Return the text of a page of the console, or of the page that a form leads to."""
+        csrf = self.client.post("/v1/sign-in", json={"token": self.tokens[OWNER]}).json()["csrf"]
+        method, data = ("GET", None) if form is None else ("POST", {"csrf": csrf, **form})
+        text = self.client.request(method, address, data=data, headers={"Accept": "text/html"}).text
+        self.client.cookies.clear()
+        return unescape(text)
+
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quick_hashes: None) -> Iterator[Gate]:
@@ -117,7 +126,7 @@ def test_draft_keeps_what_was_typed_and_names_the_problem_at_its_field(gate: Gat
     gate.upload(draft, CSV)
     content = gate.fill(draft, people={"name": ["9 lives"], "unit": ["person"], "key": ["nobody"], "at_most": ["0"]})
     assert set(problems_of(content, "people")) == {"name", "key", "at_most"}
-    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["low"], "to-3": ["1,5"], "values-2": [""]})
+    content = gate.fill(draft, columns={**COLUMNS, "from-1": ["low"], "to-3": ["1,500"], "values-2": [""]})
     assert set(problems_of(content, "columns")) == {"from-1", "to-3", "values-2"}
     assert 'values = "?"' in content["toml"]
     content = gate.fill(draft, columns={**COLUMNS, "from-1": ["130"]}, people=PEOPLE)
@@ -138,6 +147,21 @@ def test_preview_changes_nothing(gate: Gate) -> None:
     assert preview["promise"]["says"] == "Nobody's age can be guessed with more than 1 chance in 15."
     assert set(preview["promise"]["readings"]) == {"worst-case", "average"}
     assert gate.call("GET", f"/v1/drafts/{draft}").json() == before
+
+
+def test_pages_ask_for_persons_where_persons_are_protected(gate: Gate) -> None:
+    draft = filled(gate)
+    assert gate.call("GET", f"/v1/drafts/{draft}/simulation").json()["counted"] == "rows"
+    gate.fill(draft, people={**PEOPLE, "unit": ["person"], "key": ["person"], "at_most": ["3"], "rows": [""]})
+    assert gate.call("GET", f"/v1/drafts/{draft}/simulation").json()["counted"] == "persons"
+    page = gate.page(f"/console/drafts/{draft}/simulation?rows=900")
+    assert "Persons, roughly" in page
+    assert "all 900 persons with as many rows as are counted" in page
+    assert "Rows, roughly" not in page
+    assert gate.post(f"/v1/drafts/{draft}/publication").status_code == 201
+    page = gate.page("/console/data/people/policy")
+    assert "Public number of persons" in page
+    assert "<td>whole number</td>" in page
 
 
 def test_promise_is_never_weaker_than_its_text(gate: Gate) -> None:
@@ -164,6 +188,21 @@ def test_check_reports_exact_numbers_to_the_owner_and_stores_none(gate: Gate) ->
     stored = "".join(path.read_text() for path in (gate.folder / "drafts").glob("*.json"))
     assert "Abby" not in stored
     assert SECRET not in stored
+
+
+def test_check_separates_values_outside_the_bounds_from_those_that_cannot_be_read(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "age\n30\n200\nx\ny\n")
+    fields = {"kind-0": ["integer"], "from-0": ["0"], "to-0": ["120"]}
+    gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
+    assert gate.post(f"/v1/drafts/{draft}/check").json()["problems"] == [
+        'Column "age": 25.0% of the rows are outside the values that the policy declares.',
+        'Column "age": 50.0% of the rows have a value that cannot be read. It counts as missing.',
+    ]
+    page = gate.page(
+        f"/console/drafts/{draft}/columns", {**{name: text[0] for name, text in fields.items()}, "action": "check"}
+    )
+    assert "1 above, 2 unreadable" in page
 
 
 @pytest.mark.parametrize("role", [ANALYST, "part"])
@@ -290,6 +329,29 @@ def test_repeated_names_and_capital_letters_are_rewritten_on_request(gate: Gate)
     assert stored.splitlines()[1:] == ["1;2.5;bonn;3;x", "2;1.5;köln;4;"]
 
 
+def test_words_for_missing_values_and_units_are_rewritten_on_request(gate: Gate) -> None:
+    draft = gate.start()
+    rows = ("72 kg;-;na;-3,5;3 m", "n/a;NA;Nancy;?;B", "-5kg;12;a-b;NULL;4 cm", "150 lb;7;.;–;5,5 m")
+    content = gate.upload(draft, "\n".join(["weight;days;town;cost;ward", *rows])).json()
+    assert set(content["types"].values()) == {"text"}
+    content = gate.upload(
+        draft, "\n".join(["weight;days;town;cost;ward", *rows]), comma=True, missing=True, units=True
+    ).json()
+    assert content["types"] == {"weight": "text", "days": "whole", "town": "text", "cost": "decimal", "ward": "text"}
+    stored = (gate.folder / "data" / "people.csv").read_text("utf-8").splitlines()[1:]
+    assert stored == ["72;;;-3.5;3", ";;Nancy;;B", "-5;12;a-b;;4 cm", "150 lb;7;;;5.5"], "another unit is not removed"
+
+
+def test_lists_of_a_file_in_lower_case_are_read_in_lower_case(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV, lower=True)
+    content = gate.fill(draft, people=PEOPLE, columns={**COLUMNS, "values-2": ["Aby\nBERG\naby"]})
+    assert 'values = ["aby", "berg"]' in content["toml"]
+    gate.upload(draft, CSV)
+    content = gate.fill(draft, columns=COLUMNS)
+    assert 'values = ["Aby", "Berg"]' in content["toml"]
+
+
 def test_numbered_name_never_equals_another_name() -> None:
     assert unique_names(["a", "a_2", "a", "", "a"]) == ["a", "a_2", "a_3", "column_4", "a_4"]
 
@@ -301,6 +363,50 @@ def test_bound_that_can_be_read_in_two_ways_is_refused(gate: Gate) -> None:
     assert "without separators of thousands" in problems_of(content, "columns")["to-3"]
     content = gate.fill(draft, columns={**COLUMNS, "to-3": ["0.125"], "step-3": ["0.125"]})
     assert problems_of(content, "columns") == {}
+
+
+def test_decimal_comma_is_accepted_in_a_bound_that_can_be_read_in_one_way(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, CSV)
+    content = gate.fill(
+        draft, people=PEOPLE, columns={**COLUMNS, "from-3": ["-0,5"], "to-3": ["12,5"], "step-3": ["0,5"]}
+    )
+    assert "from = -0.5, to = 12.5, step = 0.5" in content["toml"]
+    content = gate.fill(draft, columns={**COLUMNS, "to-3": ["2,000"]})
+    assert "without separators of thousands" in problems_of(content, "columns")["to-3"]
+
+
+def test_bounds_of_timestamps_are_written_as_in_the_file_and_include_the_last_day(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "seen\n2024-12-31 23:00\n")
+    fields = {"kind-0": ["timestamp"], "from-0": ["1.1.2024"], "to-0": ["31.12.2024"], "grid-0": ["hour"]}
+    content = gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
+    assert "from = 2024-01-01 00:00:00, to = 2024-12-31 23:59:00" in content["toml"]
+    content = gate.fill(draft, columns={**fields, "from-0": ["01.01.2024 06:30"], "to-0": ["2024-12-31T12:00"]})
+    assert "from = 2024-01-01 06:30:00, to = 2024-12-31 12:00:00" in content["toml"]
+
+
+def test_problems_of_columns_name_the_field_and_typed_bounds_are_not_called_proposed(gate: Gate) -> None:
+    draft = gate.start()
+    gate.upload(draft, "age,weight\n30,70.5\n")
+    address = f"/console/drafts/{draft}/columns"
+    page = gate.page(address)
+    assert page.count("Proposed from the column") == 2
+    assert 'inputmode="decimal"' in page
+    assert 'placeholder="Europe/Berlin"' in page
+    columns = {
+        "kind-0": "integer",
+        "from-0": "18",
+        "to-0": "",
+        "kind-1": "number",
+        "from-1": "",
+        "to-1": "",
+        "step-1": "",
+    }
+    page = gate.page(address, columns)
+    assert "age, To: Fill in a public bound." in page
+    assert "weight, In steps of: Fill in the step" in page
+    assert "Proposed from the column" not in page
 
 
 def test_date_with_points_is_a_bound(gate: Gate) -> None:
@@ -372,6 +478,26 @@ def test_name_of_a_served_data_set_is_refused(gate: Gate) -> None:
     gate.upload(other, CSV.replace("Aby", "Ceder"))
     gate.fill(other, people=PEOPLE, columns={**COLUMNS, "values-2": ["Ceder\nBerg"]}, promise=PROMISE)
     assert "already has a data set" in gate.post(f"/v1/drafts/{other}/publication").json()["detail"]
+
+
+def test_policy_page_shows_the_section_of_a_release_desk(gate: Gate) -> None:
+    assert gate.post(f"/v1/drafts/{filled(gate)}/publication").status_code == 201
+    page = gate.page("/console/data/people/policy")
+    section = page[page.index("[promise.concealment.NAME]") : page.index("</code>", page.index("[promise.concealment"))]
+    for column in ('"town"', '"age"', '"town", "age"'):
+        section = section.replace('"COLUMN"', column, 1)
+    toml = gate.call("GET", "/v1/data/people/policy").json()["toml"] + "\n" + section.replace("NAME", "towns")
+    preview = gate.post("/v1/data/people/policy/previews", {"toml": toml}).json()
+    assert preview["changes"], preview
+    assert preview["refused"] is None, preview
+
+
+def test_overview_explains_meters_only_where_there_are_some(gate: Gate) -> None:
+    page = gate.page("/console")
+    assert "No data sets yet" in page
+    assert "The meter shows" not in page
+    assert gate.post(f"/v1/drafts/{filled(gate)}/publication").status_code == 201
+    assert "The meter shows" in gate.page("/console")
 
 
 def test_form_without_the_page_s_token_is_refused(gate: Gate) -> None:

@@ -79,6 +79,7 @@ def test_warnings_name_what_to_do(fresh_service: RunningService) -> None:
         "The ledger was never verified.",
         "The ledger was never backed up.",
     ]
+    assert "Ask the operator of the service to run: tidegate ledger backup" in content["warnings"][1]["do"]
     fresh_service.get("/v1/ledger/verification")
     path = fresh_service.datasets.ledger.store.path
     assert path is not None

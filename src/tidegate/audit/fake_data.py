@@ -173,6 +173,16 @@ def numeric_columns(policy: Policy) -> list[str]:
     return [name for name in _countable(policy) if isinstance(policy.attribute(name), Numeric)]
 
 
+def summed_columns(policy: Policy) -> list[str]:
+    """Return the numeric columns that have a sum: not dates and times."""
+    return [name for name in numeric_columns(policy) if has_sum(policy.attribute(name))]
+
+
+def has_sum(attribute: Any) -> bool:
+    """Return whether a sum of the column can be requested."""
+    return isinstance(attribute, Numeric) and not isinstance(attribute, Moment)
+
+
 def category_columns(policy: Policy) -> list[str]:
     """Return the category columns with at least two values, protected ones first."""
     return [name for name in _countable(policy) if isinstance(policy.attribute(name), Category)]

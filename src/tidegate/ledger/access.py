@@ -7,10 +7,13 @@ token that was added, changed, restored or deleted outside of Tidegate. These en
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, select
 
+from tidegate.exact import say
 from tidegate.ledger import queries
 from tidegate.ledger.chain import NOTHING, append
 from tidegate.ledger.entry import ACCESS, MOVED, ROTATED, Entry, canonical, entry_from, sha256
@@ -123,9 +126,16 @@ def describe(body: Any, user: str) -> str:
     if action == LINK:
         return f"{user} created a one-time sign-in link for {body['name']} (access {body['token']})."
     access = f"the access {body['token']} of {body['name']} ({body['role']} of {body['dataset'] or 'all data sets'})"
-    share = f", with the budget share {body['share']}" if body["share"] else ""
+    share = f", with the budget share {_short(body['share'])}" if body["share"] else ""
     verb = {CREATED: "created", CHANGED: "changed", REVOKED: "revoked"}[action]
     return f"{user} {verb} {access}{share}."
+
+
+def _short(share: str) -> str:
+    """Return a budget share for a sentence; a text that is not a number stays as it is."""
+    with suppress(ValueError):
+        return say(Fraction(share))
+    return share
 
 
 def _describe_refusals(body: Any) -> str:

@@ -541,7 +541,7 @@ class _Replay:
             )
         elif head and head != GENESIS and not self.has_head:
             self.verdict.problems.append(
-                f"The noted head {head[:12]} is not in the chain: entries were cut off or rewritten."
+                f"The noted head {head[:12]} is not in the chain: entries were cut off or rewritten, or the head was copied incorrectly."
             )
         return self.verdict
 

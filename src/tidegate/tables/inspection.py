@@ -56,8 +56,14 @@ class Column:
     def problems(self) -> list[str]:
         problems = []
         outside = sum(count for side, count in self.outside.items() if side != "other")  # which have their own value
-        if self.rows and outside > MOST_OUTSIDE * self.rows:
-            problems.append(f"{outside / self.rows:.1%} of the rows are outside the declared universe.")
+        unreadable = self.outside.get("unreadable", 0)
+        is_problem = self.rows and outside > MOST_OUTSIDE * self.rows
+        if is_problem and outside > unreadable:
+            share = (outside - unreadable) / self.rows
+            problems.append(f"{share:.1%} of the rows are outside the values that the policy declares.")
+        if is_problem and unreadable:
+            share = unreadable / self.rows
+            problems.append(f"{share:.1%} of the rows have a value that cannot be read. It counts as missing.")
         if self.absent:
             problems.append(f"No row has {', '.join(repr(value) for value in self.absent)}, which the policy lists.")
         return problems

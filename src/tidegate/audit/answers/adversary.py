@@ -25,7 +25,7 @@ from tidegate.audit.answers.average import guess_on_average
 from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
 from tidegate.audit.bounds import distinction_bound, epsilon_lower_bound
-from tidegate.audit.fake_data import build_table, whole_budget
+from tidegate.audit.fake_data import build_table, has_sum, whole_budget
 from tidegate.audit.finding import Clock, Finding, Verdict, judge
 from tidegate.errors import TidegateError
 from tidegate.ledger.totals import Totals
@@ -219,12 +219,14 @@ def query_together(situation: Situation, resources: Resources) -> Finding:
 
 
 def attack_tight_calibration(situation: Situation, resources: Resources) -> list[Finding]:
-    """Query one sum with the least noise that keeps the same rho, if that can be requested.
+    """Query one sum (a mean, if the column has no sum) with the least noise that keeps the same rho, if that can be requested.
 
     It costs more than equation 15 allows for that rho; the attack is on rho.
     """
-    query = ask.sum(situation.column) if isinstance(situation.attribute, Numeric) else None
-    if situation.unit != "probability" or query is None or not rows_are_public(query, situation.policy):
+    if situation.unit != "probability" or not isinstance(situation.attribute, Numeric):
+        return []
+    query = ask.sum(situation.column) if has_sum(situation.attribute) else ask.mean(situation.column)
+    if not rows_are_public(query, situation.policy):
         return []
     if (
         float(situation.prior[situation.special]) > 1 / situation.codes.size

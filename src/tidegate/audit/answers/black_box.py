@@ -42,6 +42,7 @@ from tidegate.audit.fake_data import (
     copy_policy,
     numeric_columns,
     query_value,
+    summed_columns,
     whole_budget,
 )
 from tidegate.audit.finding import Clock, Finding, Unit, judge
@@ -101,23 +102,26 @@ def loss_of_one(policy: Policy) -> RequestedLoss:
 
 def pairs(policy: Policy) -> list[Pair]:
     """Return queries of every mechanism, each with the neighbors that it distinguishes best."""
-    numbers, categories = numeric_columns(policy), category_columns(policy)
+    numbers, categories, summed = numeric_columns(policy), category_columns(policy), summed_columns(policy)
     cases = []
     for column in (numbers + categories)[:1]:
         last = policy.attribute(column).size - 1
         there = ask.count().where(col(column) == query_value(policy.attribute(column), last))
         cases.append(Pair(there, {column: last}, {column: 0}))
+    for column in summed[:1]:
+        last = policy.attribute(column).size - 1
+        cases.append(Pair(ask.sum(column), {column: last}, {column: 0}))
+        if whole_budget(policy).unit == "z":  # a reference that depends on the row shows between an end and the middle
+            cases.append(Pair(ask.sum(column), {column: last}, {column: last // 2}))
     if numbers:
         last = policy.attribute(numbers[0]).size - 1
-        cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for statistic in (ask.sum, ask.mean)]
+        cases.append(Pair(ask.mean(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}))
         middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square contributes
         cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, middle) for statistic in (ask.variance, ask.std)]
-        if whole_budget(policy).unit == "z":  # a reference that depends on the row shows between an end and the middle
-            cases.append(Pair(ask.sum(numbers[0]), {numbers[0]: last}, middle))
         cases += _rank_pairs(policy, min(numbers, key=lambda name: policy.attribute(name).size))
     for column in [name for name in numbers + categories if policy.attribute(name).cells <= MOST_CELLS][:1]:
         cases.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
-    return cases + _group_pairs(policy, numbers, categories) + _regression_pairs(policy, numbers)
+    return cases + _group_pairs(policy, numbers, categories) + _regression_pairs(policy, summed)
 
 
 def _rank_pairs(policy: Policy, column: str) -> list[Pair]:
@@ -145,11 +149,13 @@ def _group_pairs(policy: Policy, numbers: list[str], categories: list[str]) -> l
     cases = []
     for group in groups:
         last = policy.attribute(group).size - 1
+        value = query_value(policy.attribute(group), last)
         cases.append(Pair(ask.count().by(group), {group: last}, {group: 0}))
         for number in numbers[:1]:
             top = {number: policy.attribute(number).size - 1}
-            value = query_value(policy.attribute(group), last)
             cases.append(Pair(ask.mean(number).by(group), {**top, group: last}, {**top, group: 0}))
+        for number in summed_columns(policy)[:1]:
+            top = {number: policy.attribute(number).size - 1}
             cases.append(Pair(ask.sum(number).where(col(group) == value), {**top, group: last}, {**top, group: 0}))
     return cases
 

@@ -37,7 +37,9 @@ def expected_features(shown: int, *, reports: float, values: int) -> tuple[str, 
     warning = f"{reports:,.0f} reports show {shown} features of the distribution under this noise"
     if shown < min(IDENTIFIED, values - 1):
         moments = max(shown - 1, 0)
-        return (f"{warning}: its shape is not identified, only about {moments} moments; use the strict band.",)
+        return (
+            f"{warning}: its shape is not identified, only about {moments} {'moment' if moments == 1 else 'moments'}; use the strict band.",
+        )
     return (f"{warning}: its coarse shape only.",)
 
 

@@ -33,6 +33,7 @@ KINDS = {  # as the page names them
     "key": "identifier",
     LEFT_OUT: "leave out",
 }
+PAGE_KINDS = {"grid": "number", "decimal": "number", "": LEFT_OUT}  # of a kind of the policy, if it differs
 GRIDS = {"date": ("day", "week", *MONTHS), "timestamp": tuple(SECONDS), "time": tuple(SECONDS)}
 MISSING = {"dropped": "leave row out", "value": 'count as "missing"'}
 PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two must not be empty
@@ -43,9 +44,11 @@ PARTS: dict[str, tuple[str, ...]] = {  # the fields of each kind; the first two 
     "time": ("from", "to", "grid"),
     "category": ("values", "other"),
 }
+LABELS = {"from": "From", "to": "To", "step": "In steps of"}  # of fields of which a column has several
 ALL_PARTS = ("from", "to", "step", "grid", "zone", "values", "other", "missing")
-GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")  # 2.000 is two thousand to many readers, and two to a program
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")  # 2.000 is two thousand to many readers, and two to a program
 WHOLE, NUMBER = re.compile(r"[+-]?\d{1,18}"), re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
+COMMA = re.compile(r"[+-]?\d{1,18},\d{1,18}")
 MOST_VALUES = 10_000  # of a list that is typed
 
 
@@ -77,14 +80,12 @@ def first_fields(types: Mapping[str, ColumnType]) -> dict[str, list[str]]:
 def page_kind(name: str, column_type: ColumnType) -> str:
     """Return the kind of a column as the page names it, guessed from its name and type."""
     guess = guess_kind(name, column_type)
-    return {"grid": "number", "decimal": "number", "": LEFT_OUT}.get(guess, guess)
+    return PAGE_KINDS.get(guess, guess)
 
 
-def is_proposed(name: str, kind: str, column_type: ColumnType) -> bool:
-    """Return whether the bounds or the list were proposed from the name of a column, so that the owner should check them."""
-    if kind in ("integer", "number"):
-        return range_by_name(name) is not None
-    return kind == "category" and (column_type == "whole" or bool(values_by_name(name)))
+def kind_title(kind: str) -> str:
+    """Return how pages name a kind of the policy."""
+    return KINDS.get(PAGE_KINDS.get(kind, kind), kind)
 
 
 @dataclass
@@ -95,6 +96,7 @@ class ColumnFields:
     index: int
     column_type: ColumnType
     fields: Mapping[str, list[str]]
+    lower: bool = False  # the values of the file were written in lower case
     problems: dict[str, str] = field(default_factory=dict)
 
     def text(self, part: str) -> str:
@@ -104,6 +106,14 @@ class ColumnFields:
     def kind(self) -> str:
         chosen = self.text("kind")
         return chosen if chosen in KINDS else LEFT_OUT
+
+    @property
+    def is_proposed(self) -> bool:
+        """Whether the bounds or the list are those that were proposed from the name, so that the owner should check them."""
+        proposed = first_fields({self.name: self.column_type})
+        parts = [part for part in ("from", "to", "values") if f"{part}-0" in proposed]
+        same = all(self.text(part) == proposed[f"{part}-0"][0] for part in parts)
+        return self.kind == proposed["kind-0"][0] != "time" and bool(parts) and same
 
     def read(self) -> tuple[dict[str, Any], Attribute | None]:
         """Return the line of the policy, with "?" for what is open, and the attribute if the line is complete."""
@@ -152,16 +162,19 @@ class ColumnFields:
         """Return a bound or a step as a value of the policy; "?" if it is empty or cannot be read."""
         text = self.text(part)
         if not text:
-            self._refuse(part, "Fill in the step." if part == "step" else "Fill in a public bound.")
+            step = "Fill in the step between neighboring values, such as 1 or 0.1."
+            self._refuse(part, step if part == "step" else "Fill in a public bound.")
             return OPEN
         try:
-            return READERS[self.kind](text)
+            value = READERS[self.kind](text)
+            return end_of_day(value) if part == "to" and self.kind == "timestamp" and ":" not in text else value
         except ValueError:
             self._refuse(part, EXPECTED[self.kind])
             return OPEN
 
     def _category(self) -> dict[str, Any]:
         words = split_values(self.text("values"))
+        words = list(dict.fromkeys(word.lower() for word in words)) if self.lower else words
         other: dict[str, Any] = {"outside": "other"} if self.text("other") and self.column_type == "text" else {}
         if not words:
             self._refuse("values", "List the public values, one per line.")
@@ -193,22 +206,29 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> Decimal | int:
+    if COMMA.fullmatch(text) and not GROUPED.fullmatch(text):
+        text = text.replace(",", ".")
     if not NUMBER.fullmatch(text) or GROUPED.fullmatch(text):
         raise ValueError
     return Decimal(text) if "." in text else int(text)
+
+
+def end_of_day(day: dt.datetime) -> dt.datetime:
+    """Return the last minute of a day: an upper bound without a time of day includes the whole day."""
+    return day.replace(hour=23, minute=59)
 
 
 READERS: dict[str, Any] = {
     "integer": _whole,
     "number": _number,
     "date": lambda text: dt.date.fromisoformat(point_notation(text)),
-    "timestamp": dt.datetime.fromisoformat,
+    "timestamp": lambda text: dt.datetime.fromisoformat(point_notation(text)),
     "time": dt.time.fromisoformat,
 }
 EXPECTED = {
     "integer": "Write a whole number, such as 120.",
-    "number": "Write a number with a decimal point and without separators of thousands, such as 2000 or 12.5.",
+    "number": "Write a number without separators of thousands, such as 2000 or 12.5.",
     "date": "Write a date as year-month-day, such as 2024-12-31, or as 31.12.2024.",
-    "timestamp": "Write a date and time, such as 2024-12-31T23:00.",
+    "timestamp": "Write a date and time, such as 2024-12-31 23:00, or as 31.12.2024 23:00.",
     "time": "Write a time, such as 23:59.",
 }

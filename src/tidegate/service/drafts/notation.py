@@ -1,7 +1,7 @@
-"""How a CSV file is written: decimal commas and dates such as 31.12.2024, spaces around values, repeated column names.
+"""How a CSV file is written: decimal commas and dates such as 31.12.2024, words for missing values, units, repeated names.
 
-A chosen notation is rewritten once, when a file is uploaded: `1.234,50 EUR` becomes `1234.50`, and `31.12.2024` becomes
-`2024-12-31`. Everything else stays as it is. The policy then needs no notation, and every engine reads the same values.
+A chosen notation is rewritten once, when a file is uploaded: `1.234,50 EUR` becomes `1234.50`, `31.12.2024` becomes
+`2024-12-31`, `NA` becomes an empty value, and `72 kg` becomes `72`. Everything else stays as it is. The policy then needs no notation, and every engine reads the same values.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from tidegate.tables.csv_reader import MOST_CHARACTERS
@@ -16,21 +17,45 @@ from tidegate.tables.header import read_header, split_header
 
 COMMA_NUMBER = re.compile(r"([+-]?)(\d{1,3}(?:\.\d{3})+|\d+)(?:,(\d+))?\s*(?:€|EUR|CHF|%)?")
 POINT_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})((?: \d{1,2}:\d{2}(?::\d{2})?)?)")
+MISSING = frozenset(("na", "n/a", "#n/a", "nan", "null", "-", "--", "–", "—", "?", "."))  # in any case
+UNITS = "kg|g|mg|µg|lb|km|m|cm|mm|l|dl|ml|°C|°F|mmHg|bpm|kcal|h|min|s|years|Jahre"
+QUANTITY = re.compile(rf"([+-]?\d[\d.,]*)\s*({UNITS})")
 
 
-def rewrite(path: Path, *, comma: bool, trim: bool, rename: bool = False, lower: bool = False) -> None:
-    """Rewrite a CSV file in place.
+@dataclass(frozen=True)
+class Notation:
+    """What to rewrite in a CSV file.
 
     Args:
         comma: Numbers with a decimal comma, and dates with points.
         trim: Spaces around values and names.
-        rename: Names that are missing or repeated.
         lower: Capital letters in values.
+        rename: Names that are missing or repeated.
+        missing: Words for a missing value, such as NA.
+        units: Units after numbers. The first unit of a column is removed; values with another one stay as they are, so that
+            the check against the data reports them.
     """
-    delimiter, header = split_header(path) if rename else read_header(path)
-    header = [name.strip() for name in header] if trim else header
-    header = unique_names(header) if rename else header
-    convert = _converter(comma=comma, trim=trim, lower=lower)
+
+    comma: bool = False
+    trim: bool = False
+    lower: bool = False
+    rename: bool = False
+    missing: bool = False
+    units: bool = False
+
+    def __bool__(self) -> bool:
+        return any(astuple(self))
+
+
+AS_WRITTEN = Notation()
+
+
+def rewrite(path: Path, notation: Notation) -> None:
+    """Rewrite a CSV file in place."""
+    delimiter, header = split_header(path) if notation.rename else read_header(path)
+    header = [name.strip() for name in header] if notation.trim else header
+    header = unique_names(header) if notation.rename else header
+    convert = _converter(notation)
     temporary = path.with_name(f"{path.name}.part")
     csv.field_size_limit(max(csv.field_size_limit(), 2 * MOST_CHARACTERS))
     try:
@@ -42,7 +67,10 @@ def rewrite(path: Path, *, comma: bool, trim: bool, rename: bool = False, lower:
             writer = csv.writer(target, delimiter=delimiter, lineterminator="\n")
             source.readline()
             writer.writerow(header)
-            writer.writerows([convert(text) for text in record] for record in csv.reader(source, delimiter=delimiter))
+            writer.writerows(
+                [convert(text, position) for position, text in enumerate(record)]
+                for record in csv.reader(source, delimiter=delimiter)
+            )
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -61,13 +89,20 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return result
 
 
-def _converter(*, comma: bool, trim: bool, lower: bool) -> Callable[[str], str]:
-    def convert(text: str) -> str:
+def _converter(notation: Notation) -> Callable[[str, int], str]:
+    units: dict[int, str] = {}  # the first unit of each column, by position
+
+    def convert(text: str, position: int) -> str:
         short = text.strip()
-        if comma and short[:1] in "+-0123456789" and len(short) < 60:
-            return point_notation(short)
-        shown = short if trim else text
-        return shown.lower() if lower else shown
+        if notation.missing and short.lower() in MISSING:
+            return ""
+        quantity = QUANTITY.fullmatch(short) if notation.units else None
+        if quantity and units.setdefault(position, quantity[2]) == quantity[2]:
+            text = short = quantity[1]
+        if notation.comma and short[:1] in "+-0123456789" and len(short) < 60:
+            text = short = point_notation(short)
+        shown = short if notation.trim else text
+        return shown.lower() if notation.lower else shown
 
     return convert
 

@@ -80,7 +80,9 @@ class DraftPolicy:
     @cached_property
     def columns(self) -> list[ColumnFields]:
         fields = self.draft.fields.get("columns", {})
-        return [ColumnFields(name, index, kind, fields) for index, (name, kind) in enumerate(self.draft.types.items())]
+        lower = bool(self.draft.source.get("lower"))
+        types = self.draft.types.items()
+        return [ColumnFields(name, index, kind, fields, lower) for index, (name, kind) in enumerate(types)]
 
     @property
     def text(self) -> str:

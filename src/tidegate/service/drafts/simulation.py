@@ -13,7 +13,7 @@ from tidegate.answer import Query
 from tidegate.answer.limits import error_and_range
 from tidegate.answer.spending import RequestedLoss, error_of, for_error
 from tidegate.errors import TidegateError
-from tidegate.policy import Category, Moment, Numeric, Policy
+from tidegate.policy import Category, EachPerson, Moment, Numeric, Policy
 from tidegate.policy.tables import public_columns
 
 CONFIDENCE = 0.95
@@ -46,7 +46,8 @@ def simulate(policy: Policy, *, queries: int, rows: int | None = None) -> dict[s
     """Return typical queries with their error if `queries` equal ones share the budget, and how many good ones it allows.
 
     Args:
-        rows: The assumed number of rows, if the policy does not declare it. It changes no promise.
+        rows: The assumed number of rows (of persons, if they are protected), if the policy does not declare it. It changes no
+            promise.
     """
     assumed = rows if policy.dataset.rows is None else None
     if assumed is not None:
@@ -60,6 +61,7 @@ def simulate(policy: Policy, *, queries: int, rows: int | None = None) -> dict[s
         "budget": str(budget.ceiling),
         "each": str(Amount.down(loss.amount)),
         "rows": policy.dataset.rows,
+        "counted": "persons" if isinstance(policy.dataset.unit, EachPerson) else "rows",
         "assumed": assumed,
         "lines": lines,
     }

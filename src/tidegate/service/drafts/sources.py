@@ -25,7 +25,7 @@ from starlette.requests import ClientDisconnect
 
 from tidegate.errors import NotThere, SourceUnreadable, TidegateError, TooLarge, Unsupported
 from tidegate.policy.draft import ColumnType
-from tidegate.service.drafts.notation import rewrite
+from tidegate.service.drafts.notation import AS_WRITTEN, Notation, rewrite
 from tidegate.service.folder import ServiceFolder
 from tidegate.tables.column_types import column_types, table_types
 from tidegate.tables.header import CSV, PARQUET
@@ -64,10 +64,7 @@ class Upload:
     name: str
     limit: int
     encoding: str = "utf-8"
-    comma: bool = False  # numbers such as 1.234,50 and dates such as 31.12.2024
-    trim: bool = False  # remove spaces around values
-    lower: bool = False  # write values in lower case
-    rename: bool = False  # number column names that are missing or repeated
+    notation: Notation = AS_WRITTEN
     replaces: Path | None = None  # the earlier upload of the same draft
 
     def __post_init__(self) -> None:
@@ -105,7 +102,7 @@ class Upload:
     def _read(self) -> dict[str, ColumnType]:
         """Return the types of the columns; a notation is rewritten before."""
         is_text = Path(self.name).suffix in CSV
-        if is_text and (self.comma or self.trim or self.lower or self.rename):
+        if is_text and self.notation:
             _check_text(self._temporary, self.name)
             self._rewrite()
         return read_types(self._temporary, self.name)
@@ -113,7 +110,7 @@ class Upload:
     def _rewrite(self) -> None:
         problem: TidegateError | None = None
         try:
-            rewrite(self._temporary, comma=self.comma, trim=self.trim, rename=self.rename, lower=self.lower)
+            rewrite(self._temporary, self.notation)
         except SourceUnreadable as error:
             problem = Unsupported(error.what.replace(self._temporary.name, self.name), error.do)
         except csv.Error:

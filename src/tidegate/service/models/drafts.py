@@ -78,7 +78,7 @@ class InspectedColumn(Reply):
     type: str = field("Its type.")
     missing: int = field("The number of rows without a value.")
     distinct: int = field("The number of different values.")
-    outside: dict[str, int] = field("The number of rows outside the declared universe, by reason.")
+    outside: dict[str, int] = field("The number of rows outside the declared values, by reason.")
     unlisted: list[UnlistedValue] = field("The most frequent values that the policy does not list.")
     absent: list[Any] = field("Listed values that no row has.")
     problems: list[str] = field("What would make answers wrong.")
@@ -176,7 +176,8 @@ class DraftSimulation(Reply):
     unit: str = field("The unit of the budget.")
     budget: Amount = field("The budget.")
     each: Amount = field("The part of each query.")
-    rows: int | None = field("The number of rows.")
+    rows: int | None = field("The number of rows, or of persons.")
+    counted: str = field("What `rows` counts: rows, or persons if they are protected.")
     assumed: int | None = field("The assumed number of rows; null if it is the one of the policy.")
     lines: list[SimulatedQuery] = field("The accuracy of typical queries.")
 

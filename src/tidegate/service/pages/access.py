@@ -27,6 +27,7 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
     names = [name for name in request.app.state.datasets if caller.dataset in ("", name)]
     first = names[0] if names else "people"
     desks = [name for name in names if request.app.state.datasets[name].policy.release_promises]
+    budgets = {name: budget_of(request.app.state.datasets[name].policy) for name in names}
     example = {"role": "analyst", "name": "ana", "dataset": first, "share": "0.5"}
     view = {
         "tokens": visible_tokens(request, caller),
@@ -37,7 +38,8 @@ def access_page(request: Request, caller: CurrentCaller) -> Response:
         "hours": request.app.state.settings.sign_in_hours,
         "names": names,
         "desks": desks,
-        "units": {name: SHORT[budget_of(request.app.state.datasets[name].policy).unit] for name in names},
+        "units": {name: SHORT[budget.unit] for name, budget in budgets.items()},
+        "limits": {name: budget.ceiling for name, budget in budgets.items()},
         "all_data": not caller.dataset,
         "me_id": caller.token,
         "now": datetime.now(UTC).isoformat(timespec="milliseconds"),

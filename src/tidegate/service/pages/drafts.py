@@ -13,7 +13,7 @@ from tidegate.accounting import budget_of
 from tidegate.accounting.budget import SHORT
 from tidegate.errors import TidegateError
 from tidegate.policy import Numeric, Policy
-from tidegate.service.drafts.columns import GRIDS, KINDS, MISSING, PARTS, is_proposed
+from tidegate.service.drafts.columns import GRIDS, KINDS, LABELS, MISSING, PARTS
 from tidegate.service.drafts.policy import MOST_ONE_IN, DraftPolicy, most_one_in
 from tidegate.service.drafts.promise import one_in, random_guess
 from tidegate.service.drafts.publication import access_problems
@@ -148,10 +148,10 @@ def _show_step(
 
 
 def _label(draft: Draft, step: Step, name: str) -> str:
-    """Return the column that a field belongs to, to follow its problem in the list of all; empty for other fields."""
-    index = name.rpartition("-")[2]
+    """Return the column and the field of a problem, for the list of all problems; empty for other fields."""
+    part, _, index = name.rpartition("-")
     is_column = step in ("columns", "promise") and index.isdecimal() and int(index) < len(draft.types)
-    return list(draft.types)[int(index)] if is_column else ""
+    return ", ".join(filter(None, (list(draft.types)[int(index)], LABELS.get(part)))) if is_column else ""
 
 
 def _marks(content: dict[str, Any], step: Step) -> dict[str, str]:
@@ -181,12 +181,12 @@ def _columns_view(request: Request, shop: Workshop, draft: Draft, reading: Draft
             "name": column.name,
             "type": column.column_type,
             "kind": column.kind,
-            "proposed": is_proposed(column.name, column.kind, column.column_type),
+            "proposed": column.is_proposed,
             "is_person": column.name == key,
         }
         for column in reading.columns
     ]
-    return {"columns": columns, "kinds": KINDS, "grids": GRIDS, "missing": MISSING, "parts": PARTS}
+    return {"columns": columns, "kinds": KINDS, "grids": GRIDS, "missing": MISSING, "parts": PARTS, "labels_of": LABELS}
 
 
 def _promise_view(request: Request, shop: Workshop, draft: Draft, reading: DraftPolicy) -> dict[str, Any]:

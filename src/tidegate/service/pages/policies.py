@@ -12,10 +12,11 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from tidegate.errors import TidegateError
-from tidegate.policy import Loss, Policy
+from tidegate.policy import EachPerson, Loss, Policy
 from tidegate.policy.toml import write_policy
 from tidegate.service.access.callers import Caller
 from tidegate.service.datasets import ServedDataset
+from tidegate.service.drafts.columns import kind_title
 from tidegate.service.drafts.policy import AMOUNT, MOST_ONE_IN, rho_of
 from tidegate.service.drafts.promise import one_in
 from tidegate.service.drafts.store import Fields
@@ -128,10 +129,11 @@ def _show(request: Request, served: ServedDataset, caller: Caller, more: dict[st
         "typed": form_values(policy),
         "has": {"identification": bool(policy.identification), "loss": bool(policy.loss)},
         "columns": [
-            {"name": name, "kind": attribute.kind, "says": attribute.describe()}
+            {"name": name, "kind": kind_title(attribute.kind), "says": attribute.describe()}
             for name, attribute in policy.attributes.items()
         ],
         "unit_says": policy.dataset.unit.describe(),
+        "counted": "persons" if isinstance(policy.dataset.unit, EachPerson) else "rows",
         "protect": list(policy.identification.protect) if policy.identification else [],
         "edit": "form",
         "problems": {},

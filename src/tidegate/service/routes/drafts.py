@@ -17,6 +17,7 @@ from tidegate.ledger.tokens import Tokens
 from tidegate.policy import Policy
 from tidegate.service.access.callers import Caller
 from tidegate.service.drafts.columns import first_fields
+from tidegate.service.drafts.notation import Notation
 from tidegate.service.drafts.policy import DraftPolicy, default_fields
 from tidegate.service.drafts.promise import default_promise, describe_promise
 from tidegate.service.drafts.publication import DEFAULTS, access_problems, publish, token_view
@@ -48,6 +49,7 @@ from tidegate.service.pagination import Cursor, Limit, link_next, page_after
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, router
 from tidegate.service.settings import Settings, service_url
 from tidegate.tables import open_table
+from tidegate.tables.header import CSV
 from tidegate.tables.inspection import inspect
 
 routes = router()
@@ -165,13 +167,19 @@ async def upload_file(
     trim: Annotated[bool, Query(description="Remove spaces around the values of a CSV file.")] = False,
     lower: Annotated[bool, Query(description="Write the values of a CSV file in lower case.")] = False,
     rename: Annotated[bool, Query(description="Number column names that are missing or repeated.")] = False,
+    missing: Annotated[bool, Query(description="Read NA, N/A, NaN, null, -, ? and . as missing values.")] = False,
+    units: Annotated[
+        bool, Query(description="Remove a unit after numbers, such as 72 kg; one for each column.")
+    ] = False,
 ) -> Described:
     stored = await run_in_threadpool(shop.drafts.find, draft)
     refuse_published(stored)
     earlier = await run_in_threadpool(own_upload, shop, stored)
-    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding, comma, trim, lower, rename, earlier)
+    notation = Notation(comma, trim, lower, rename, missing, units)
+    upload = Upload(shop.folder, name, shop.settings.largest_upload, encoding, notation, earlier)
     path, types = await upload.receive(request.stream(), patience=shop.settings.upload_patience)
     source = {"kind": "upload", "label": path.name, "path": f"data/{path.name}", "size": path.stat().st_size}
+    source |= {"lower": lower and path.suffix in CSV}
     updated = await run_in_threadpool(set_source, shop, stored, source, types)
     return await run_in_threadpool(describe_draft, shop, updated)
 

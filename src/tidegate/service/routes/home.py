@@ -187,11 +187,12 @@ def service_warnings(request: Request, caller: Caller) -> list[Described]:
         warnings.append(_warning(f"The ledger {age}.", "Verify all entries.", LEDGER))
     if not saved or _days(saved["at"], now) >= WEEK.days:
         age = f"was last backed up {_ago(saved['at'], now)}" if saved else "was never backed up"
-        warnings.append(_warning(f"The ledger {age}.", "Run: tidegate ledger backup LEDGER NEW-FILE", LEDGER))
+        warnings.append(_warning(f"The ledger {age}.", BACKUP, LEDGER))
     return warnings
 
 
 LEDGER = "/console/ledger"
+BACKUP = "Ask the operator of the service to run: tidegate ledger backup LEDGER NEW-FILE"
 WITNESS = "Charges continue. Check its address and its disk: tidegate ledger witness LEDGER"
 
 

@@ -4,6 +4,7 @@ import { url } from "./address.js";
 import { showCode } from "./code.js";
 import { element, number } from "./elements.js";
 import { post, remove } from "./api.js";
+import { fieldError } from "./field_errors.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -15,16 +16,39 @@ function arrange() {
   const select = byId("token-dataset");
   for (const option of select.options) option.disabled = role === "respondent" && !option.dataset.desk;
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
-  byId("share-unit").textContent = unitOf(select.value) || "the unit of each data set";
+  const unit = unitOf(select.value);
+  byId("share-unit").textContent = unit || "the unit of each data set";
+  byId("share-part").hidden = !unit;
 }
 
 /** The unit of a data set's amounts; empty for all data sets. */
 const unitOf = (name) => [...byId("token-dataset").options].find((option) => option.value === (name ?? ""))?.dataset.unit ?? "";
 
+/** The budget share in the unit of the account: an amount, or a percentage of the limit rounded down; null if it is neither. */
+function shareOf(text) {
+  if (/^\d{1,6}(\.\d{1,30})?$/.test(text)) return text;
+  const limit = Number(byId("token-dataset").selectedOptions[0]?.dataset.limit ?? 0);
+  const amount = (limit * Number(/^(\d{1,3}(?:\.\d{1,6})?) ?%$/.exec(text)?.[1] ?? 0)) / 100;
+  if (!(amount > 0 && amount <= limit)) return null;
+  const digits = Math.max(0, 5 - Math.floor(Math.log10(amount)));
+  return (Math.floor(amount * 10 ** digits) / 10 ** digits).toFixed(digits);
+}
+
+/** Show the errors of the fields; return whether there are none. */
+function check() {
+  const share = byId("share").value.trim(), wanted = byId("role").value === "analyst" && share;
+  const example = byId("token-dataset").value ? "Enter an amount such as 0.5, or a part of the budget of at most 100%, such as 25%." : "Enter an amount such as 0.5. To give a part such as 25%, choose one data set.";
+  fieldError(byId("name"), byId("name").value.trim() ? null : "Enter a name.");
+  fieldError(byId("share"), wanted && !shareOf(share) ? example : null);
+  const wrong = byId("make").querySelector("[aria-invalid]");
+  wrong?.focus();
+  return !wrong;
+}
+
 function requestBody() {
   const role = byId("role").value;
   const body = { role, name: byId("name").value.trim(), dataset: byId("token-dataset").value, days: Number(byId("days").value) || 90 };
-  if (role === "analyst" && byId("share").value.trim()) body.share = byId("share").value.trim();
+  if (role === "analyst" && byId("share").value.trim()) body.share = shareOf(byId("share").value.trim());
   if (role === "respondent") body.record = byId("record").value;
   return body;
 }
@@ -32,11 +56,13 @@ function requestBody() {
 for (const id of ["role", "token-dataset"]) byId(id).addEventListener("input", arrange);
 byId("make").addEventListener("submit", async (event) => {
   event.preventDefault();
+  if (!check()) return;
   const token = await post("/v1/tokens", requestBody());
   if (token) showToken(token);
 });
 
 byId("make-link").addEventListener("click", async () => {
+  if (!check()) return;
   const link = await post("/v1/links", { user: requestBody() });
   if (!link) return;
   showLink(link);

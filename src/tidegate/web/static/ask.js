@@ -116,7 +116,7 @@ async function ends(request, turn) {
 }
 
 function show(result) {
-  showQuote(result, derive);
+  showQuote(result, remaining(), derive);
   const short = tooMuch(result, data.account.own.left);
   tell(short, byId("refused"));
   if (short) return;

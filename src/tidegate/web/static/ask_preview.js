@@ -16,8 +16,8 @@ export function summed(quote) {
   return { rho: alone.length ? Math.max(...alone) : null, [quote.unit]: Number(quote.cost), error: only };
 }
 
-/** Show a quote; `derive` is called for results that are already known. */
-export function showQuote(quote, derive) {
+/** Show a quote; `left` is what the user can spend, and `derive` is called for results that are already known. */
+export function showQuote(quote, left, derive) {
   for (const [name, part] of Object.entries(quote.identification)) meter(name, part);
   figure("cost").textContent = quote.answered_before ? "free" : number(quote.cost);
   figure("cost").title = quote.cost;
@@ -26,7 +26,7 @@ export function showQuote(quote, derive) {
   figure("after").textContent = quote.fits ? number(quote.left_after) : "over budget";
   figure("yes-no").textContent = `${chance(quote.yes_no.now)} → ${chance(quote.yes_no.after)}`;
   showAtDelta(quote.epsilon_at_delta);
-  byId("sentence").textContent = sentence(quote);
+  byId("sentence").textContent = sentence(quote, left);
   picture(quote);
   showCode(quote.code);
   showFree(quote, derive);
@@ -49,11 +49,11 @@ export function showAtDelta(after = null) {
   if (shown) shown.textContent = after === null ? number(shown.dataset.now, 3) : `${number(shown.dataset.now, 3)} → ${number(after, 3)}`;
 }
 
-function sentence(quote) {
+function sentence(quote, left) {
   const listed = quote.expected.map((part) => part.question);
   const questions = listed.length > 3 ? `${listed.length} queries together` : listed.join("; ");
   const start = `${questions.charAt(0).toUpperCase()}${questions.slice(1)}`;
-  if (!quote.answered_before) return `${start} would cost ${amount(quote.cost, quote.unit)} of the ${number(quote.left)} remaining.`;
+  if (!quote.answered_before) return `${start} would cost ${amount(quote.cost, quote.unit)} of the ${number(left)} remaining.`;
   const when = new Date(quote.answered_before.at).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   return `${start}: answered on ${when}. Showing this answer again is free.`;
 }

@@ -20,7 +20,7 @@ export function buyer(at, { unit, left, answered, stale }) {
     const bought = offered;
     if (!bought || sending) return;
     const cost = Number(bought.quoted.cost);
-    if (cost > 0 && !(await confirmed(cost, left(), "queries", unit))) return;
+    if (cost > 0 && !(await confirmed(cost, left(), ["query", "queries"], unit))) return;
     if (bought !== offered) return; // the quote was renewed in the meantime: the user must see its price first
     await send(bought);
   }

@@ -30,7 +30,7 @@ export function builder(columns, changed) {
     check: () => check(),
     state,
     restore: (saved) => restore(saved, columns, find, changed),
-    start: () => { if (columns.some(isOrdered)) byId("what").value = "mean"; arrange(columns); }, // the number of rows can be public
+    start: () => first(columns),
     stateOf: (request, sql) => stateOf(request, sql, find),
   };
 }
@@ -87,6 +87,15 @@ function conditionState({ compare: [name, operator, value] }, find) {
   if (column.kind !== "category") return [name, operator, column.kind === "number" ? decimal(value) : String(value)];
   const index = column.values.findIndex((label) => String(label) === String(value));
   return index < 0 ? null : [name, operator, String(index)];
+}
+
+/** Propose the mean of a number, or of a date if there is no number: the number of rows can be public. */
+function first(columns) {
+  if (columns.some(isOrdered)) byId("what").value = "mean";
+  arrange(columns);
+  const number = columns.find(({ kind }) => kind === "number");
+  if (number) byId("column").value = number.name;
+  arrange(columns);
 }
 
 /** Fill in the form again; columns that no longer exist are skipped. */

@@ -31,5 +31,5 @@ function outcome(result, head, seconds) {
   }
   const problems = result.problems.map((problem) => element("li", {}, problem));
   const what = `The ledger is not valid: ${result.problems.length} problem${result.problems.length === 1 ? "" : "s"} in ${total} entries.`;
-  return say(element("p", { class: "broken" }, what), element("ul", {}, ...problems), element("p", {}, "Do not release anything more. Compare the ledger with an export or a backup, starting at the first entry named here."));
+  return say(element("p", { class: "broken" }, what), element("ul", {}, ...problems), element("p", {}, "Do not release anything more before you have compared the ledger, and a head that you entered, with an export or a backup."));
 }

@@ -133,7 +133,7 @@ function ended() {
 /** Start the synthesis of the preview, at its price. */
 async function start() {
   const bought = offered;
-  if (!bought || !(await confirmed(Number(bought.quoted.cost), Number(bought.quoted.left), "syntheses", bought.quoted.unit)) || bought !== offered) return;
+  if (!bought || !(await confirmed(Number(bought.quoted.cost), Number(bought.quoted.left), ["synthesis", "syntheses"], bought.quoted.unit)) || bought !== offered) return;
   at("start").disabled = true;
   const { value, error } = await quietly("POST", base, { ...bought.body, price: bought.quoted.cost }, { "Idempotency-Key": bought.key });
   tell(error);
@@ -152,7 +152,7 @@ async function pay(details) {
   fieldError(input, aboveZero(input));
   if (aboveZero(input)) return;
   const own = page.account.own.left, left = Math.min(Number(page.form.left), own === null ? Infinity : Number(own));
-  if (!(await confirmed(paidCost(epsilon), left, "measurements", page.form.unit)) || epsilon !== input.value.trim()) return;
+  if (!(await confirmed(paidCost(epsilon), left, ["measurement", "measurements"], page.form.unit)) || epsilon !== input.value.trim()) return;
   const name = `${details.dataset.job} ${epsilon}`;
   payments.set(name, payments.get(name) ?? key());
   button.disabled = true;

@@ -24,7 +24,8 @@ export function prepareUpload() {
 /** Send a file; fetch reports no progress of uploads. */
 function send(form, file) {
   const request = new XMLHttpRequest();
-  const query = new URLSearchParams({ name: file.name, encoding: byId("encoding").value, comma: byId("comma").checked, trim: byId("trim").checked, lower: byId("lower").checked, rename: byId("rename").checked });
+  const query = new URLSearchParams({ name: file.name, encoding: byId("encoding").value });
+  for (const option of document.querySelectorAll("#notation input")) query.set(option.id, option.checked);
   request.open("PUT", url(`${form.dataset.address}?${query}`));
   request.setRequestHeader("X-CSRF-Token", CSRF);
   request.setRequestHeader("Accept", "application/json");
