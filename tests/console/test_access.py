@@ -133,3 +133,11 @@ def test_code_snippet_creates_the_same_token(console: Console, sign_in: SignIn, 
     done = CliRunner().invoke(app, shlex.split(command.splitlines()[0])[1:])
     assert done.exit_code == 0, done.output
     assert "Ann O'Nym" in done.output
+
+
+def test_new_analyst_has_one_data_set_and_a_limit_by_default(console: Console, sign_in: SignIn) -> None:
+    tab = sign_in(console, OWNER, "/console/access")
+    token = create_token(tab, name="nora").rpartition("#")[2]
+    me = httpx.get(f"{console.address}/v1/me", headers={"Authorization": f"Bearer {token}"}).json()
+    limit = budget_of(console.datasets[me["dataset"]].policy).ceilings.main.value
+    assert 0.2499 * limit < Decimal(me["share"]) <= limit / 4

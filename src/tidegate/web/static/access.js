@@ -8,14 +8,20 @@ import { fieldError } from "./field_errors.js";
 
 const byId = (id) => document.getElementById(id);
 
+/** Whether the budget can be shared: an analyst of a data set that has one, or of all data sets. */
+function hasShare() {
+  const { value, dataset } = byId("token-dataset").selectedOptions[0];
+  return byId("role").value === "analyst" && (!value || Number(dataset.limit) > 0);
+}
+
 /** Show the fields of the chosen role. A respondent needs a data set with a release desk. */
 function arrange() {
   const role = byId("role").value;
-  byId("share-field").hidden = role !== "analyst";
   byId("record-field").hidden = role !== "respondent";
   const select = byId("token-dataset");
   for (const option of select.options) option.disabled = role === "respondent" && !option.dataset.desk;
   if (select.selectedOptions[0]?.disabled) select.value = [...select.options].find((option) => !option.disabled).value;
+  byId("share-field").hidden = !hasShare();
   const unit = unitOf(select.value);
   byId("share-unit").textContent = unit || "the unit of each data set";
   byId("share-part").hidden = !unit;
@@ -36,7 +42,7 @@ function shareOf(text) {
 
 /** Show the errors of the fields; return whether there are none. */
 function check() {
-  const share = byId("share").value.trim(), wanted = byId("role").value === "analyst" && share;
+  const share = byId("share").value.trim(), wanted = hasShare() && share;
   const example = byId("token-dataset").value ? "Enter an amount such as 0.5, or a part of the budget of at most 100%, such as 25%." : "Enter an amount such as 0.5. To give a part such as 25%, choose one data set.";
   fieldError(byId("name"), byId("name").value.trim() ? null : "Enter a name.");
   fieldError(byId("share"), wanted && !shareOf(share) ? example : null);
@@ -48,7 +54,7 @@ function check() {
 function requestBody() {
   const role = byId("role").value;
   const body = { role, name: byId("name").value.trim(), dataset: byId("token-dataset").value, days: Number(byId("days").value) || 90 };
-  if (role === "analyst" && byId("share").value.trim()) body.share = shareOf(byId("share").value.trim());
+  if (hasShare() && byId("share").value.trim()) body.share = shareOf(byId("share").value.trim());
   if (role === "respondent") body.record = byId("record").value;
   return body;
 }
