@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from tidegate.audit.bounds import lower_bound
 from tidegate.audit.finding import Finding, judge
-from tidegate.audit.syntheses.neighbors import CutShort, limit_average
+from tidegate.audit.syntheses.neighbors import CutShort, limit_average, temporary_ledger
 from tidegate.audit.syntheses.prices import check_prices
 from tidegate.errors import LedgerBroken
 from tidegate.policy import (
@@ -118,7 +118,9 @@ def charged_loss(tables: SyntheticTables) -> Spent:
 
 
 def _open_session(policy: Policy, truth: pa.Table, folder: str) -> Session:
-    return Session(policy, table=truth, ledger="audit.ledger", folder=Path(folder))
+    session = Session(policy, table=truth, folder=Path(folder))
+    session.share_ledger(temporary_ledger(Path(folder)))
+    return session
 
 
 def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:

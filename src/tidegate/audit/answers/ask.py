@@ -125,7 +125,7 @@ class FrontDoor:
 
     def __init__(self, policy: Policy, folder: Path, *, door: Door = Session) -> None:
         self.policy, self._door, self._opened = policy, door, 0
-        self._ledger = Ledger(str(folder / "audit.ledger"))
+        self._ledger = Ledger(str(folder / "audit.ledger"), is_witnessed=False)
 
     def open(self, table: Any) -> Session:
         """Open a session on a new data set.

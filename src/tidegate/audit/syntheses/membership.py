@@ -133,7 +133,7 @@ def _neighbor_finding(
     return Finding(
         verb="synthesize",
         promise=promise,
-        attack=f"neighbors by the {what} ({name})",
+        attack=f"neighbors by the {what} ({name}{'' if at.z is None else ', at Z'})",
         knows=f"{KNOWS}the {'synthetic table' if what == 'table' else 'diary of the run'}",
         unit=bound_unit,
         bound=bound,

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
+from tidegate.ledger import Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Attribute, Date, EachPerson, Identification, Key, Loss, Policy, Shapes
 from tidegate.session import Session
@@ -163,11 +164,17 @@ class Rehearsal(Session):
         return self.remembered
 
 
+def temporary_ledger(folder: Path) -> Ledger:
+    """Open a ledger of simulated tables. No witness, of the policy or of the environment, receives its checkpoints."""
+    return Ledger(str(folder / "audit.ledger"), is_witnessed=False)
+
+
 @contextmanager
 def rehearsal(at: World, remembered: CachedCounts) -> Iterator[Rehearsal]:
     """Open a session on a simulated table, with a temporary ledger."""
     with tempfile.TemporaryDirectory() as folder:
-        session = Rehearsal(at.policy, ledger="audit.ledger", folder=Path(folder))
+        session = Rehearsal(at.policy, folder=Path(folder))
+        session.share_ledger(temporary_ledger(Path(folder)))
         session.remembered = remembered
         with session:
             yield session
