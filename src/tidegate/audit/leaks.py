@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.audit.bounds import lower_bound
+from tidegate.audit.fake_data import simulated_dataset
 from tidegate.audit.finding import Finding, judge
 from tidegate.audit.syntheses.neighbors import CutShort, limit_average, temporary_ledger
 from tidegate.audit.syntheses.prices import check_prices
@@ -134,7 +135,7 @@ def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
     if isinstance(unit, EachPerson):
         unit = replace(unit, key=name)
     shapes = Shapes({column: shape for column, shape in policy.synthesis.columns.items() if column in names})
-    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None, unit=unit)
+    dataset = simulated_dataset(policy, rows=None, unit=unit)
     return Policy(dataset, attributes, loss=Loss(1_000_000), synthesis=shapes), fine
 
 

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
+from tidegate.audit.fake_data import simulated_dataset
 from tidegate.ledger import Ledger
 from tidegate.noise import SecureBits
 from tidegate.policy import Attribute, Date, EachPerson, Identification, Key, Loss, Policy, Shapes
@@ -116,7 +117,7 @@ def world(
     if isinstance(unit, EachPerson):
         attributes[unit.key] = Key()
     shapes = Shapes({name: shape for name, shape in policy.synthesis.columns.items() if name in names})
-    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None)
+    dataset = simulated_dataset(policy, rows=None)
     small = Policy(dataset, attributes, loss=Loss(PLENTY), synthesis=shapes)
     at = World(small, columns_of(small).learnt, epsilon, model, related, z)
     return at if z is None else replace(at, policy=limit_average(small, units=at.others + 1))
