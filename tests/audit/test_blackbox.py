@@ -10,19 +10,24 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, people, surer
+from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, people, scaled, surer
 
 from tidegate.accounting import Amount
 from tidegate.answer.spending import RequestedLoss
-from tidegate.audit.answers.ask import is_whole
+from tidegate.answer.workloads.marginals import Marginals
+from tidegate.audit.answers.ask import draw_workload, is_whole
 from tidegate.audit.answers.black_box import (
     Pair,
     Tables,
     attack_losses,
+    has_strategy,
+    loss_of_one,
     low_bits,
     measure_in_sessions,
     measure_loss,
+    measure_workload,
     pairs,
+    workload_pairs,
 )
 from tidegate.audit.fake_data import copy_policy
 from tidegate.noise import SeededBits
@@ -134,9 +139,65 @@ def test_too_few_answers_are_reported_as_not_tried() -> None:
     assert finding.says.startswith("Too few")
 
 
+# Counts that are answered together
+
+
+def less_noise_together(share: Fraction) -> Any:
+    def draw(strategy: Any, table: Any, **options: Any) -> Any:
+        if isinstance(strategy, Marginals):
+            faulty = replace(strategy, noises=tuple(scaled(noise, share) for noise in strategy.noises))
+        else:
+            faulty = replace(strategy, event=scaled(strategy.event, share))
+        return draw_workload(faulty, table, **options)
+
+    return draw
+
+
+def one_level_of_a_tree(strategy: Any, table: Any, **options: Any) -> Any:
+    """Measure a tree with the noise of a histogram: a row counts in every level."""
+    levels = int(strategy.sums.sum(axis=0).max())
+    return less_noise_together(Fraction(1, levels))(strategy, table, **options)
+
+
+WORKLOADS = {
+    "epsilon": loss_policy("40"),
+    "epsilon, persons": loss_policy("4", EachPerson("person", 3)),
+    "z": people(guarantee="average"),
+}
+
+
+def measure_together(name: str, index: int, **options: Any) -> Any:
+    copied = copy_policy(WORKLOADS[name], units=6)
+    pair, loss = workload_pairs(copied)[index], loss_of_one(copied)
+    assert has_strategy(pair, copied, loss=loss)
+    figures: dict[str, Any] = {"loss": loss, "alpha": ALPHA, "clock": long(), "bits": SeededBits(f"{FRESH}/{name}")}
+    return measure_workload(Tables(copied), pair, **{**figures, "most": 20_000, **options})
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["ranges", "tables"])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_counts_together_prove_no_more_than_they_cost(name: str, index: int) -> None:
+    finding = measure_together(name, index)
+    assert finding.verdict == "held", finding.says
+    assert finding.alpha == ALPHA
+    assert finding.bound > (0.55 if finding.unit == "probability" else 0.6)  # of 0.69 or 0.71, and of 1
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["ranges", "tables"])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_counts_together_with_half_the_noise_are_detected(name: str, index: int) -> None:
+    assert measure_together(name, index, draw=less_noise_together(Fraction(1, 2))).broken
+
+
+def test_tree_that_is_priced_as_one_level_is_detected() -> None:
+    finding = measure_together("z", 0, draw=one_level_of_a_tree)
+    assert "tree" in finding.attack
+    assert finding.broken
+
+
 @pytest.mark.long  # test_informed_adversary.py and test_average.py run whole attacks
 def test_the_whole_attack_runs_and_keeps_its_alpha() -> None:
     findings = attack_losses(people(), alpha=ALPHA, seconds=0.5, seed=FRESH)
     assert {finding.verdict for finding in findings} <= {"held", "not tried"}
-    assert len(findings) == len(PAIRS) + 2
+    assert len(findings) == len(PAIRS) + 4
     assert sum(finding.alpha or 0.0 for finding in findings) <= ALPHA * (1 + 1e-9)

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from sqlalchemy import delete, insert
 
 from tidegate.accounting import Amount
 from tidegate.audit.answers.ask import FrontDoor
@@ -243,9 +242,9 @@ def _add_witness(path: Path, entries: Entries, address: str) -> Copy:
 def _put_entries(store: Store, entries: Entries) -> None:
     """Replace all entries, and the hashes of the tree over them."""
     with store.writing() as connection:
-        connection.execute(delete(schema.entries))
-        connection.execute(delete(schema.tiles))
-        connection.execute(insert(schema.entries), [dict(entry.__dict__) for entry in entries])
+        connection.execute(schema.entries.delete())
+        connection.execute(schema.tiles.delete())
+        connection.execute(schema.entries.insert(), [dict(entry.__dict__) for entry in entries])
         merkle.rebuild(connection)
 
 

@@ -21,6 +21,7 @@ from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms import Mechanism, mechanism_for
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss
+from tidegate.answer.workloads import Strategy
 from tidegate.arrays import Floats
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
@@ -104,6 +105,13 @@ def _width(query: Query, table: Any) -> int:
     """Return the approximate number of integers in an exact answer."""
     names = [*query.groups, *([query.column] if query.statistic in ("histogram", "quantile", "min", "max") else [])]
     return int(np.prod([table.policy.attribute(name).size + 1 for name in names], dtype=object)) + 2
+
+
+def draw_workload(strategy: Strategy, table: Any, *, times: int, bits: Bits) -> Floats:
+    """Draw the measurements of counts that are answered together, a row of numbers each. All answers follow from them."""
+    exact = [np.tile(np.asarray(part).reshape(-1), times) for part in strategy.exact(table)]
+    parts = strategy.perturb(exact, bits=bits)
+    return np.hstack([np.asarray(part, np.float64).reshape(times, -1) for part in parts])
 
 
 def numbers(stored: Any, times: int = 1) -> Floats:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from math import exp, sqrt
+from math import exp
 from typing import Any
 
 import numpy as np
 
-from tidegate.accounting import Amount, average_identification_after, average_yes_no, budget_of
+from tidegate.accounting import Amount, average_identification_after, budget_of
 from tidegate.arrays import Floats
 from tidegate.audit.bounds import (
     best_distinction,
     best_event,
     distinction_bound,
     epsilon_lower_bound,
+    largest_distinction,
     lower_bound,
     upper_bound,
 )
@@ -149,11 +150,11 @@ def _neighbor_finding(
 
 
 def _largest_success(at: World) -> float:
-    """Return how often the right one of two tables can be named: by epsilon; else by Z, or by zCDP and Pinsker's inequality."""
+    """Return how often the right one of two tables can be named."""
     limit = resolve_request(at.policy, **at.loss, model=at.model).limit
     if limit.pure is not None:
         return 1 / (1 + exp(-float(limit.pure)))
-    return min(float(average_yes_no(Amount.up(limit.z))), (1 + sqrt(float(limit.zcdp) / 2)) / 2)
+    return largest_distinction(Amount.up(limit.z), Amount.up(limit.zcdp))
 
 
 def _loss(at: World) -> str:
