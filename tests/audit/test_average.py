@@ -437,7 +437,7 @@ def test_named_data_set_is_bounded_from_below() -> None:
     assert best_distinction([], [], alpha=ALPHA) == (0.5, "no event")
 
 
-def gaussian(radius: str, diameter: str, sigma: int) -> DiscreteGaussian:
+def ball_noise(radius: str, diameter: str, sigma: int) -> DiscreteGaussian:
     """Return Gaussian noise on numbers within a ball of squared radius and diameter."""
     return DiscreteGaussian(Fraction(radius), Fraction(diameter), Fraction(sigma))
 
@@ -445,7 +445,7 @@ def gaussian(radius: str, diameter: str, sigma: int) -> DiscreteGaussian:
 @pytest.mark.parametrize("sigma", [1, 2, 5])
 def test_largest_distinction_is_above_the_exact_rate_of_gaussian_noise(sigma: int) -> None:
     """Two counts that differ by 1, or a count and its reference in the middle, by sums over the discrete distribution."""
-    for event, shift in ((gaussian("1", "2", sigma), 2), (gaussian("1/4", "1", sigma), 1)):
+    for event, shift in ((ball_noise("1", "2", sigma), 2), (ball_noise("1/4", "1", sigma), 1)):
         numbers = np.arange(-30 * sigma, 30 * sigma + 1)
         noise = np.exp(-(numbers**2) / (2 * sigma**2))
         single = noise / noise.sum()

@@ -152,8 +152,8 @@ class FrontDoor:
         The ledger and the engine's table are shared, because opening them again would take longer than answering.
         """
         self._opened += 1
-        named = {"name": f"audit-{self._opened}", "shares_persons_with": tuple(partners)}
-        policy = replace(self.policy, dataset=replace(self.policy.dataset, **named))
+        named = replace(self.policy.dataset, name=f"audit-{self._opened}", shares_persons_with=tuple(partners))
+        policy = replace(self.policy, dataset=named)
         session = self._door(policy)
         session.__dict__.update(ledger=self._ledger, _table=table)
         return session

@@ -189,9 +189,9 @@ def workload_pairs(policy: Policy) -> list[Pair]:
         ranges = [ask.count().where(col(column) <= query_value(attribute, end)) for end in ends]
         cases.append(Pair(ranges[0], {column: last}, {column: 0}, together=tuple(ranges[1:])))
     for first, second in [few[:2]] if len(few) > 1 else []:
-        last = {name: policy.attribute(name).size - 1 for name in (first, second)}
+        ends_of_both = {name: policy.attribute(name).size - 1 for name in (first, second)}
         tables = (ask.count().by(second), ask.count().by(first, second))
-        cases.append(Pair(ask.count().by(first), last, dict.fromkeys(last, 0), together=tables))
+        cases.append(Pair(ask.count().by(first), ends_of_both, dict.fromkeys(ends_of_both, 0), together=tables))
     return cases
 
 

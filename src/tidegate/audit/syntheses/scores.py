@@ -38,19 +38,14 @@ def is_full_evidence(run: Sequence[Step], at: World) -> bool:
 def noise_score(run: Sequence[Step], at: World) -> float:
     """Return the evidence of noisy counts for the far value, by the noise that the price of each step implies."""
     near, far = at.others - at.far_others, at.far_others
-    return sum(
-        (
-            _far(low - near - at.reach, at)
-            - _far(low - near, at)
-            + _far(high - far, at)
-            - _far(high - far - at.reach, at)
-        )
-        * weight
-        for low, high, weight in _counts(run, at)
-    )
+    total = 0.0
+    for low, high, weight in _counts(run, at):
+        if_near, if_far = np.array([low - near - at.reach, high - far]), np.array([low - near, high - far - at.reach])
+        total += weight * float((_against(if_near, at) - _against(if_far, at)).sum())
+    return total
 
 
-def _far(noise: Any, at: World) -> Any:
+def _against(noise: Any, at: World) -> Any:
     """Return the evidence against noise of this size, up to a factor: Laplace noise, or Gaussian noise with Z."""
     return np.abs(noise) if at.z is None else np.square(noise)
 
@@ -123,7 +118,7 @@ def guess(run: list[Step], worlds: Sequence[int], at: World) -> int:
         if column.name in step.name and value.size == column.cells:
             others = value - at.rows * (np.arange(value.size) == 0) + at.reach * (np.arange(value.size) == 0)
             costs = [
-                _far(others - at.reach * (np.arange(value.size) == cell(column, code)), at).sum() for code in worlds
+                _against(others - at.reach * (np.arange(value.size) == cell(column, code)), at).sum() for code in worlds
             ]
             return worlds[int(np.argmin(costs))]
     return worlds[0]
