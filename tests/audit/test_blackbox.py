@@ -5,6 +5,7 @@ Correct code is accused at most once in 1 / ALPHA runs, in each sampled test.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from audit.faults import FRESH, float_noise, less_noise, long, loss_policy, peop
 from tidegate.accounting import Amount
 from tidegate.answer.spending import RequestedLoss
 from tidegate.answer.workloads.marginals import Marginals
-from tidegate.audit.answers.ask import draw_workload, is_whole
+from tidegate.audit.answers.ask import draw_workload, event_of, is_whole
 from tidegate.audit.answers.black_box import (
     Pair,
     Tables,
@@ -29,9 +30,11 @@ from tidegate.audit.answers.black_box import (
     pairs,
     workload_pairs,
 )
+from tidegate.audit.answers.situations import situations
 from tidegate.audit.fake_data import copy_policy
 from tidegate.noise import SeededBits
-from tidegate.policy import Category, Dataset, EachPerson, Key, Loss, Policy
+from tidegate.policy import Category, Dataset, Date, EachPerson, Identification, Integer, Key, Loss, Policy, Time
+from tidegate.policy.promises import Guarantee
 from tidegate.session import Session
 
 pytestmark = pytest.mark.claim
@@ -56,6 +59,24 @@ def test_every_mechanism_is_queried() -> None:
     assert statistics == {"count", "histogram", "sum", "mean", "variance", "std", *RANKED, "regression"}
     assert {pair.query.method for pair in PAIRS.values() if pair.query.terms} == {"k-norm", "functional"}
     assert any(pair.query.groups for pair in PAIRS.values())
+
+
+DAY, HOUR = Date(dt.date(2026, 1, 1), dt.date(2026, 1, 20)), Time(dt.time(8), dt.time(20), "hour")
+
+
+@pytest.mark.parametrize("guarantee", ["worst-case", "average"])
+@pytest.mark.parametrize("protected", ["day", "hour", "age"])
+def test_dates_and_times_are_queried_as_far_as_they_can_be(protected: str, guarantee: Guarantee) -> None:
+    """They have no sum and no regression."""
+    columns = {"age": Integer(0, 9), "day": DAY, "hour": HOUR, "nights": Integer(0, 6), "sex": Category(("f", "m"))}
+    promise = Identification("0.4", protect=(protected,), guarantee=guarantee)
+    policy = Policy(Dataset("stays", rows=1000), columns, promise)
+    copied, (target,) = copy_policy(policy, units=6), situations(policy)
+    for query in [*(pair.query for pair in pairs(copied)), *target.questions()]:
+        query.check(copied)
+        event_of(query, copied, loss=loss_of_one(copied))
+    findings = attack_losses(policy, alpha=ALPHA, seconds=0.1, seed=FRESH)
+    assert {finding.verdict for finding in findings} <= {"held", "not tried"}
 
 
 def test_a_policy_of_categories_alone_can_be_attacked() -> None:

@@ -6,6 +6,7 @@ searched for at DETECT, the level of a whole audit.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -324,7 +325,7 @@ def test_answers_that_combine_the_columns_are_refused_before_any_entry() -> None
     person = replace(person, dataset=replace(person.dataset, unit=EachPerson("person", 2)))
     dates = Policy(
         Dataset("days"),
-        {"day": Date("2026-01-01", "2026-01-31"), "rank": Integer(0, 3)},
+        {"day": Date(dt.date(2026, 1, 1), dt.date(2026, 1, 31)), "rank": Integer(0, 3)},
         hidings={"camp": Hiding(reveals="day", about="rank", mix="table")},
     )
     for asked, requests in ((policy(), 14), (person, 14), (dates, 15)):

@@ -190,6 +190,11 @@ def numeric_columns(policy: Policy) -> list[str]:
     return [name for name in _countable(policy) if isinstance(policy.attribute(name), Numeric)]
 
 
+def has_sum(policy: Policy, name: str) -> bool:
+    """Return whether a column can be added up: dates and times cannot."""
+    return isinstance(policy.attribute(name), Numeric) and not isinstance(policy.attribute(name), Moment)
+
+
 def category_columns(policy: Policy) -> list[str]:
     """Return the category columns with at least two values, protected ones first."""
     return [name for name in _countable(policy) if isinstance(policy.attribute(name), Category)]

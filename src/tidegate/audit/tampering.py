@@ -268,9 +268,8 @@ def _attack_witness(
             tries, missed = tries + 1, missed + (not _is_refused(reopen, changed))
             changed.unlink()
         is_refused = _is_refused(reopen, path)
-        says = f"{tries} replacements of {where} with a witness: " + (
-            f"{missed} were opened." if missed else "all were refused."
-        )
+        count = f"{tries} replacement{'s' if tries > 1 else ''} of {where} with a witness"
+        says = f"{count}, of which {missed} opened." if missed else f"{count}, refused each time."
         says = "The unchanged ledger was refused." if is_refused else says
         figures: dict[str, Any] = {"promise": REFUSED, "tries": tries, "seconds": pace.spent}
         findings.append(_finding(f"witness, {name}", says, broken=is_refused or missed > 0, **figures))

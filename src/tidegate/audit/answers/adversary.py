@@ -26,12 +26,12 @@ from tidegate.audit.answers.average import guess_on_average
 from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
 from tidegate.audit.bounds import distinction_bound, epsilon_lower_bound
-from tidegate.audit.fake_data import build_table, whole_budget
+from tidegate.audit.fake_data import build_table, has_sum, whole_budget
 from tidegate.audit.finding import Clock, Finding, Verdict, judge
 from tidegate.errors import TidegateError
 from tidegate.ledger.totals import Totals
 from tidegate.noise import SeededBits
-from tidegate.policy import Numeric, Policy
+from tidegate.policy import Policy
 from tidegate.policy.predicates import Opposite
 from tidegate.session import Session
 
@@ -267,7 +267,7 @@ def attack_tight_calibration(situation: Situation, resources: Resources) -> list
 
     It costs more than equation 15 allows for that rho; the attack is on rho.
     """
-    query = ask.sum(situation.column) if isinstance(situation.attribute, Numeric) else None
+    query = ask.sum(situation.column) if has_sum(situation.policy, situation.column) else None
     if situation.unit != "probability" or query is None or not rows_are_public(query, situation.policy):
         return []
     if (

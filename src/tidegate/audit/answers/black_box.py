@@ -48,6 +48,7 @@ from tidegate.audit.fake_data import (
     build_table,
     category_columns,
     copy_policy,
+    has_sum,
     numeric_columns,
     query_value,
     whole_budget,
@@ -124,11 +125,12 @@ def pairs(policy: Policy) -> list[Pair]:
         cases.append(Pair(there, {column: last}, {column: 0}))
     if numbers:
         last = policy.attribute(numbers[0]).size - 1
-        cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for statistic in (ask.sum, ask.mean)]
+        linear = (ask.sum, ask.mean) if has_sum(policy, numbers[0]) else (ask.mean,)
+        cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, {numbers[0]: 0}) for statistic in linear]
         middle = {numbers[0]: last // 2}  # in the middle neither a value nor its square contributes
         cases += [Pair(statistic(numbers[0]), {numbers[0]: last}, middle) for statistic in (ask.variance, ask.std)]
         if whole_budget(policy).unit == "z":  # a reference that depends on the row shows between an end and the middle
-            cases.append(Pair(ask.sum(numbers[0]), {numbers[0]: last}, middle))
+            cases.append(Pair(linear[0](numbers[0]), {numbers[0]: last}, middle))
         cases += _rank_pairs(policy, min(numbers, key=lambda name: policy.attribute(name).size))
     for column in [name for name in numbers + categories if policy.attribute(name).cells <= MOST_CELLS][:1]:
         cases.append(Pair(ask.histogram(column), {column: policy.attribute(column).size - 1}, {column: 0}))
@@ -165,15 +167,17 @@ def _group_pairs(policy: Policy, numbers: list[str], categories: list[str]) -> l
             top = {number: policy.attribute(number).size - 1}
             value = query_value(policy.attribute(group), last)
             cases.append(Pair(ask.mean(number).by(group), {**top, group: last}, {**top, group: 0}))
-            cases.append(Pair(ask.sum(number).where(col(group) == value), {**top, group: last}, {**top, group: 0}))
+            statistic = ask.sum if has_sum(policy, number) else ask.mean
+            cases.append(Pair(statistic(number).where(col(group) == value), {**top, group: last}, {**top, group: 0}))
     return cases
 
 
 def _regression_pairs(policy: Policy, numbers: list[str]) -> list[Pair]:
-    if len(numbers) < 2:
+    added = [name for name in numbers if has_sum(policy, name)][:2]
+    if len(added) < 2:
         return []
-    last = {name: policy.attribute(name).size - 1 for name in numbers[:2]}
-    formula = f"{numbers[0]} ~ {numbers[1]}"
+    last = {name: policy.attribute(name).size - 1 for name in added}
+    formula = f"{added[0]} ~ {added[1]}"
     queries = (ask.regression(formula), ask.regression(formula, method="functional"))
     return [Pair(query, last, dict.fromkeys(last, 0)) for query in queries]
 

@@ -21,7 +21,15 @@ from tidegate.accounting import budget_of
 from tidegate.answer import Query
 from tidegate.arrays import Bools, Floats
 from tidegate.audit.bounds import identification_probability
-from tidegate.audit.fake_data import Codes, MemoryTable, category_columns, copy_policy, numeric_columns, query_value
+from tidegate.audit.fake_data import (
+    Codes,
+    MemoryTable,
+    category_columns,
+    copy_policy,
+    has_sum,
+    numeric_columns,
+    query_value,
+)
 from tidegate.audit.finding import Unit
 from tidegate.exact import say
 from tidegate.policy import Numeric, Policy
@@ -110,7 +118,8 @@ class Situation:
         if self.attribute.cells <= MOST_CELLS:
             queries.append(ask.histogram(self.column))
         if isinstance(self.attribute, Numeric):
-            queries += [ask.sum(self.column), ask.mean(self.column), ask.variance(self.column)]
+            queries += [ask.sum(self.column)] if has_sum(self.policy, self.column) else []
+            queries += [ask.mean(self.column), ask.variance(self.column)]
             queries += [ask.median(self.column)] if self.attribute.size <= MOST_CELLS else []
         return queries
 
