@@ -21,7 +21,7 @@ from audit.faults import COLUMNS, FRESH, less_noise, long, random
 from claims.probabilities import at_least, bits
 
 from tidegate import answer as ask
-from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, average_loss_for, budget_of
+from tidegate.accounting import DiscreteGaussian, DiscreteLaplace, average_loss_for, average_yes_no, budget_of
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss
@@ -42,7 +42,14 @@ from tidegate.audit.answers.black_box import Tables, attack_losses, loss_of_one,
 from tidegate.audit.answers.differencing import attack_differences
 from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of
 from tidegate.audit.answers.situations import Situation, situations
-from tidegate.audit.bounds import best_distinction, chance_of_at_least, distinction_bound, lower_bound, runs_to_detect
+from tidegate.audit.bounds import (
+    best_distinction,
+    chance_of_at_least,
+    distinction_bound,
+    largest_distinction,
+    lower_bound,
+    runs_to_detect,
+)
 from tidegate.audit.fake_data import MemoryTable, copy_policy, whole_budget
 from tidegate.audit.run import audit
 from tidegate.policy import Dataset, EachPerson, EachRow, Identification, Integer, Loss, Policy
@@ -428,6 +435,27 @@ def test_named_data_set_is_bounded_from_below() -> None:
     assert 0.66 < bound < 0.6915  # the standard normal distribution function at 1/2
     assert event.startswith("it ")
     assert best_distinction([], [], alpha=ALPHA) == (0.5, "no event")
+
+
+def ball_noise(radius: str, diameter: str, sigma: int) -> DiscreteGaussian:
+    """Return Gaussian noise on numbers within a ball of squared radius and diameter."""
+    return DiscreteGaussian(Fraction(radius), Fraction(diameter), Fraction(sigma))
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 5])
+def test_largest_distinction_is_above_the_exact_rate_of_gaussian_noise(sigma: int) -> None:
+    """Two counts that differ by 1, or a count and its reference in the middle, by sums over the discrete distribution."""
+    for event, shift in ((ball_noise("1", "2", sigma), 2), (ball_noise("1/4", "1", sigma), 1)):
+        numbers = np.arange(-30 * sigma, 30 * sigma + 1)
+        noise = np.exp(-(numbers**2) / (2 * sigma**2))
+        single = noise / noise.sum()
+        joint = np.multiply.outer(single, single)
+        here = np.roll(single, 1) if shift == 1 else np.roll(joint, 1, axis=0)
+        there = single if shift == 1 else np.roll(joint, 1, axis=1)
+        exact = np.maximum(here, there).sum() / 2
+        limit = largest_distinction(event.price.z, event.price.zcdp)
+        assert exact < limit < 0.5 + 1.6 * (exact - 0.5) + 0.05
+    assert largest_distinction(event.price.z, event.price.zcdp) <= float(average_yes_no(event.price.z))
 
 
 # The whole attack

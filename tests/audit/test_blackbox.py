@@ -5,28 +5,36 @@ Correct code is accused at most once in 1 / ALPHA runs, in each sampled test.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from audit.faults import FRESH, days, float_noise, less_noise, long, loss_policy, people, surer
+from audit.faults import FRESH, days, float_noise, less_noise, long, loss_policy, people, scaled, surer
 
 from tidegate.accounting import Amount
 from tidegate.answer.spending import RequestedLoss
-from tidegate.audit.answers.ask import is_whole
+from tidegate.answer.workloads.marginals import Marginals
+from tidegate.audit.answers.ask import draw_workload, event_of, is_whole
 from tidegate.audit.answers.black_box import (
     Pair,
     Tables,
     attack_losses,
+    has_strategy,
+    loss_of_one,
     low_bits,
     measure_in_sessions,
     measure_loss,
+    measure_workload,
     pairs,
+    workload_pairs,
 )
+from tidegate.audit.answers.situations import situations
 from tidegate.audit.fake_data import copy_policy
 from tidegate.noise import SeededBits
-from tidegate.policy import Category, Dataset, EachPerson, Key, Loss, Policy
+from tidegate.policy import Category, Dataset, Date, EachPerson, Identification, Integer, Key, Loss, Policy, Time
+from tidegate.policy.promises import Guarantee
 from tidegate.session import Session
 
 pytestmark = pytest.mark.claim
@@ -51,6 +59,24 @@ def test_every_mechanism_is_queried() -> None:
     assert statistics == {"count", "histogram", "sum", "mean", "variance", "std", *RANKED, "regression"}
     assert {pair.query.method for pair in PAIRS.values() if pair.query.terms} == {"k-norm", "functional"}
     assert any(pair.query.groups for pair in PAIRS.values())
+
+
+DAY, HOUR = Date(dt.date(2026, 1, 1), dt.date(2026, 1, 20)), Time(dt.time(8), dt.time(20), "hour")
+
+
+@pytest.mark.parametrize("guarantee", ["worst-case", "average"])
+@pytest.mark.parametrize("protected", ["day", "hour", "age"])
+def test_dates_and_times_are_queried_as_far_as_they_can_be(protected: str, guarantee: Guarantee) -> None:
+    """They have no sum and no regression."""
+    columns = {"age": Integer(0, 9), "day": DAY, "hour": HOUR, "nights": Integer(0, 6), "sex": Category(("f", "m"))}
+    promise = Identification("0.4", protect=(protected,), guarantee=guarantee)
+    policy = Policy(Dataset("stays", rows=1000), columns, promise)
+    copied, (target,) = copy_policy(policy, units=6), situations(policy)
+    for query in [*(pair.query for pair in pairs(copied)), *target.questions()]:
+        query.check(copied)
+        event_of(query, copied, loss=loss_of_one(copied))
+    findings = attack_losses(policy, alpha=ALPHA, seconds=0.1, seed=FRESH)
+    assert {finding.verdict for finding in findings} <= {"held", "not tried"}
 
 
 def test_a_policy_of_categories_alone_can_be_attacked() -> None:
@@ -144,9 +170,65 @@ def test_too_few_answers_are_reported_as_not_tried() -> None:
     assert finding.says.startswith("Too few")
 
 
+# Counts that are answered together
+
+
+def less_noise_together(share: Fraction) -> Any:
+    def draw(strategy: Any, table: Any, **options: Any) -> Any:
+        if isinstance(strategy, Marginals):
+            faulty = replace(strategy, noises=tuple(scaled(noise, share) for noise in strategy.noises))
+        else:
+            faulty = replace(strategy, event=scaled(strategy.event, share))
+        return draw_workload(faulty, table, **options)
+
+    return draw
+
+
+def one_level_of_a_tree(strategy: Any, table: Any, **options: Any) -> Any:
+    """Measure a tree with the noise of a histogram: a row counts in every level."""
+    levels = int(strategy.sums.sum(axis=0).max())
+    return less_noise_together(Fraction(1, levels))(strategy, table, **options)
+
+
+WORKLOADS = {
+    "epsilon": loss_policy("40"),
+    "epsilon, persons": loss_policy("4", EachPerson("person", 3)),
+    "z": people(guarantee="average"),
+}
+
+
+def measure_together(name: str, index: int, **options: Any) -> Any:
+    copied = copy_policy(WORKLOADS[name], units=6)
+    pair, loss = workload_pairs(copied)[index], loss_of_one(copied)
+    assert has_strategy(pair, copied, loss=loss)
+    figures: dict[str, Any] = {"loss": loss, "alpha": ALPHA, "clock": long(), "bits": SeededBits(f"{FRESH}/{name}")}
+    return measure_workload(Tables(copied), pair, **{**figures, "most": 20_000, **options})
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["ranges", "tables"])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_counts_together_prove_no_more_than_they_cost(name: str, index: int) -> None:
+    finding = measure_together(name, index)
+    assert finding.verdict == "held", finding.says
+    assert finding.alpha == ALPHA
+    assert finding.bound > (0.55 if finding.unit == "probability" else 0.6)  # of 0.69 or 0.71, and of 1
+
+
+@pytest.mark.parametrize("index", [0, 1], ids=["ranges", "tables"])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_counts_together_with_half_the_noise_are_detected(name: str, index: int) -> None:
+    assert measure_together(name, index, draw=less_noise_together(Fraction(1, 2))).broken
+
+
+def test_tree_that_is_priced_as_one_level_is_detected() -> None:
+    finding = measure_together("z", 0, draw=one_level_of_a_tree)
+    assert "tree" in finding.attack
+    assert finding.broken
+
+
 @pytest.mark.long  # test_informed_adversary.py and test_average.py run whole attacks
 def test_the_whole_attack_runs_and_keeps_its_alpha() -> None:
     findings = attack_losses(people(), alpha=ALPHA, seconds=0.5, seed=FRESH)
     assert {finding.verdict for finding in findings} <= {"held", "not tried"}
-    assert len(findings) == len(PAIRS) + 2
+    assert len(findings) == len(PAIRS) + 4
     assert sum(finding.alpha or 0.0 for finding in findings) <= ALPHA * (1 + 1e-9)

@@ -6,8 +6,10 @@ searched for at DETECT, the level of a whole audit.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from audit.hiding_faults import (
 )
 
 import tidegate as tg
+from tidegate.answer import Query
 from tidegate.audit.finding import Clock, Finding
 from tidegate.audit.releases import equal_composition as each
 from tidegate.audit.releases import hiding
@@ -45,9 +48,11 @@ from tidegate.audit.releases.hiding import (
 from tidegate.audit.releases.observers import OBSERVERS, observe
 from tidegate.audit.releases.worlds import NOBODY, ObservedRelease, World
 from tidegate.audit.run import plan as plan_attacks
-from tidegate.policy import Category, Concealment, Dataset, Hiding, Integer, Key, Policy
+from tidegate.policy import Category, Concealment, Dataset, Date, EachPerson, Hiding, Integer, Key, Policy
 from tidegate.release.plan import Plan
 from tidegate.release.selection import Population, SelectionKey, quotas_of
+from tidegate.session import Session
+from tidegate.synthesize import plan as synthesis_plan
 
 ALPHA, DETECT = 1e-6, 1e-3
 DECLARED = ("0.1", "0.1", "0.1", "0.1")
@@ -71,8 +76,8 @@ POLICIES: dict[str, dict[str, Any]] = {
 @pytest.mark.claim
 @pytest.mark.parametrize("name", POLICIES)
 def test_correct_rule_withstands_the_attack(name: str) -> None:
-    quotas, observers = attack_hiding(policy(**POLICIES[name]), **OPTIONS)
-    assert (quotas.verdict, observers.verdict) == ("held", "held"), observers.says
+    quotas, observers, answers = attack_hiding(policy(**POLICIES[name]), **OPTIONS)
+    assert (quotas.verdict, observers.verdict, answers.verdict) == ("held", "held", "held"), observers.says
     assert quotas.tries > 100
     assert observers.tries >= hiding.FEWEST
 
@@ -110,7 +115,7 @@ def test_planted_fault_is_detected_by_an_observer(
 
 @pytest.mark.parametrize("choice", [choose_too_many, choose_first])
 def test_faulty_choice_is_detected(choice: Any) -> None:
-    quotas, _ = attack_hiding(policy(), choice=choice, **{**OPTIONS, "seconds": 0})
+    quotas, *_ = attack_hiding(policy(), choice=choice, **{**OPTIONS, "seconds": 0})
     assert quotas.broken, quotas.says
 
 
@@ -245,7 +250,8 @@ def test_largest_area_is_that_of_the_specification() -> None:
     [({"mix": ("0.75", "0", "0", "0")}, "sums to almost `at_most`"), ({"among": 6}, "nothing to hide among")],
 )
 def test_promise_that_cannot_be_simulated_is_not_tried(more: dict[str, Any], reason: str) -> None:
-    (finding,) = attack_hiding(policy(**more), **OPTIONS)
+    finding, answers = attack_hiding(policy(**more), **OPTIONS)
+    assert answers.verdict == "held"
     assert finding.verdict == "not tried"
     assert reason in finding.says
 
@@ -289,14 +295,75 @@ def test_released_records_of_the_user_are_counted_again(tmp_path: Path) -> None:
     assert (history.attack, history.verdict) == ("released records, counted again", "held")
     assert history.tries > 500
     assert Path(address).read_bytes() == before
-    assert len(attack_hiding(own, address=str(tmp_path / "none.ledger"), **{**OPTIONS, "seconds": 0})) == 2
+    assert len(attack_hiding(own, address=str(tmp_path / "none.ledger"), **{**OPTIONS, "seconds": 0})) == 3
 
 
 def test_audit_attacks_hiding_promises() -> None:
     (attack,) = [attack for attack in plan_attacks(policy()) if attack.verb == "release"]
     findings = attack.run(policy(), alpha=ALPHA, seconds=0.2, seed=FRESH)
-    assert [finding.verdict for finding in findings] == ["held", "held"]
+    assert [finding.verdict for finding in findings] == ["held", "held", "held"]
     assert attack_hiding(Policy(Dataset("d"), {"age": Integer(0, 3)}), **OPTIONS) == []
+
+
+# Answers that would show the values of a group. Exact: no error rate.
+
+
+class Open(Session):
+    """A session that does not know the hiding promise."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(replace(policy, hidings={}))
+
+
+def ask_all(asked: Policy, **options: Any) -> Finding:
+    assert asked.hiding is not None
+    return hiding.ask_for_composition("camp", asked, asked.hiding, **options)
+
+
+def test_answers_that_combine_the_columns_are_refused_before_any_entry() -> None:
+    person = policy()
+    person = replace(person, dataset=replace(person.dataset, unit=EachPerson("person", 2)))
+    dates = Policy(
+        Dataset("days"),
+        {"day": Date(dt.date(2026, 1, 1), dt.date(2026, 1, 31)), "rank": Integer(0, 3)},
+        hidings={"camp": Hiding(reveals="day", about="rank", mix="table")},
+    )
+    for asked, requests in ((policy(), 14), (person, 14), (dates, 15)):
+        finding = ask_all(asked)
+        assert (finding.verdict, finding.tries, finding.alpha) == ("held", requests, None), finding.says
+
+
+def test_session_that_answers_values_by_group_is_detected() -> None:
+    finding = ask_all(policy(), door=Open)
+    assert finding.broken
+    assert "14 were not refused" in finding.says
+
+
+def ignore_conditions(query: Any, of: Policy) -> set[str]:
+    return {query.column, *query.terms, *query.groups} - {""}
+
+
+def ignore_groups(query: Any, of: Policy) -> set[str]:
+    return {query.column, *query.terms, *(query.condition.columns() if query.condition is not None else ())} - {""}
+
+
+@pytest.mark.parametrize(("fault", "answered"), [(ignore_conditions, 4), (ignore_groups, 12)])
+def test_refusal_that_overlooks_a_part_of_the_query_is_detected(
+    fault: Any, answered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Query, "bases", fault)
+    finding = ask_all(policy())
+    assert finding.broken
+    assert f"{answered} were not refused" in finding.says
+
+
+def test_synthetic_table_of_both_columns_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthesis_plan, "refuse_combination", lambda *_: None)
+    assert "1 were not refused" in ask_all(policy()).says
+
+
+def test_allowed_answers_are_not_tried() -> None:
+    assert ask_all(policy(answers="allowed")).verdict == "not tried"
 
 
 def test_selection_is_counted_again_completely_without_any_time() -> None:

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 from audit.faults import FRESH, days, less_noise, long, loss_policy, people, persons, random
 
-from tidegate.accounting import budget_of
+from tidegate.accounting import FREE, budget_of
 from tidegate.answer.spending import RequestedLoss
 from tidegate.audit.answers.adversary import (
+    PARTNERS,
     attack_answers,
     attack_tight_calibration,
     query_one_by_one,
+    query_partners,
     query_together,
     query_until_refused,
 )
@@ -28,6 +30,7 @@ from tidegate.audit.answers.black_box import attack_losses
 from tidegate.audit.answers.sampling import Resources, likelihood_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
 from tidegate.audit.fake_data import MemoryTable, budget_limit, build_table, copy_policy
+from tidegate.ledger import partners
 from tidegate.noise import SeededBits
 from tidegate.policy import Dataset, EachPerson, Identification, Integer, Policy
 from tidegate.policy.attributes import Items
@@ -255,6 +258,43 @@ def test_exceeded_budget_is_detected_at_once(situation: Situation) -> None:
     finding = query_until_refused(situation, random=random(9), door=Generous, most=1, **OPTIONS)
     assert finding.broken
     assert "released more than the policy allows" in finding.says
+
+
+# Accounts with the same persons. Exact: no error rate.
+
+
+class Alone(Session):
+    """A session that forgets with which accounts it shares persons."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(replace(policy, dataset=replace(policy.dataset, shares_persons_with=())))
+
+
+def test_accounts_with_the_same_persons_stay_within_one_limit(situation: Situation) -> None:
+    finding = query_partners(situation)
+    assert (finding.verdict, finding.tries, finding.alpha) == ("held", 6, None), finding.says
+
+
+@pytest.mark.parametrize("fault", [Alone, Generous])
+def test_account_that_forgets_its_partners_is_detected(situation: Situation, fault: Any) -> None:
+    finding = query_partners(situation, door=fault)
+    assert finding.broken
+    assert "released more than one limit allows" in finding.says
+
+
+def test_skipped_totals_of_partners_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
+    (situation,) = situations(people())
+    monkeypatch.setattr(partners, "spent", lambda group: FREE)
+    assert query_partners(situation).broken
+
+
+def test_policy_with_partners_is_attacked_like_any_other() -> None:
+    plain = people()
+    declared = replace(plain, dataset=replace(plain.dataset, shares_persons_with=("visits",)))
+    assert situations(declared)[0].policy == situations(plain)[0].policy
+    findings = attack_answers(declared, alpha=ALPHA, seconds=1.0, seed=FRESH)
+    assert [finding.verdict for finding in findings] == ["held"] * 6
+    assert findings[-1].attack == PARTNERS
 
 
 @pytest.mark.long  # test_half_the_noise_is_detected stays

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,20 @@ from typing import Any
 import pytest
 from audit.faults import loss_policy, people
 
+from tidegate.answer.spending import RequestedLoss
 from tidegate.audit import Finding, audit
+from tidegate.audit.answers.ask import FrontDoor
+from tidegate.audit.answers.situations import situations
 from tidegate.audit.fake_data import build_table, copy_policy, query_value
 from tidegate.audit.report import UNTRIED, Audit
 from tidegate.audit.run import ALPHA, VERBS, plan
+from tidegate.audit.syntheses.neighbors import cached_counts, rehearsal, world
 from tidegate.errors import Infeasible, Unsupported
 from tidegate.policy import (
     Attribute,
     Boolean,
+    Category,
+    Collection,
     Concealment,
     Dataset,
     Date,
@@ -28,6 +35,7 @@ from tidegate.policy import (
     Integer,
     Loss,
     Policy,
+    Question,
     Text,
     Time,
     Timestamp,
@@ -76,6 +84,40 @@ def test_run_of_two_verbs_holds_and_keeps_its_alpha() -> None:
     assert report.chance <= report.alpha == ALPHA
     assert report.seed == 5
     assert [line.partition(":")[0] for line in lines[1:]] == ["answer"] * 4 + ["ledger"]
+
+
+@pytest.fixture
+def witnessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
+    """A policy with a witness, beside one in the environment. Checkpoints of simulated ledgers would replace those of the
+    user's own ledger, which would then be refused.
+    """
+    (tmp_path / "witnesses").mkdir()
+    monkeypatch.setenv("TIDEGATE_WITNESS", str(tmp_path / "witnesses" / "environment.checkpoint"))
+    dataset = replace(people().dataset, witness=(str(tmp_path / "witnesses" / "policy.checkpoint"),))
+    return replace(people(), dataset=dataset)
+
+
+def test_no_witness_receives_checkpoints_of_simulated_ledgers(witnessed: Policy, tmp_path: Path) -> None:
+    (situation,) = situations(witnessed)
+    front = FrontDoor(situation.policy, tmp_path)
+    front.ask(
+        build_table(situation.policy, situation.world(0).units),
+        situation.questions()[:1],
+        loss=RequestedLoss(Fraction(1)),
+    )
+    front.close()
+    at = world(witnessed, ["sex"])
+    with rehearsal(at, cached_counts(at.policy, at.table([0]))) as session:
+        session.synthesize(epsilon=1)
+    assert list((tmp_path / "witnesses").iterdir()) == []
+
+
+@pytest.mark.long
+def test_no_witness_receives_checkpoints_from_any_attack(witnessed: Policy, tmp_path: Path) -> None:
+    asked = Collection("wave", {"sex": Question("sex", Category(("f", "m")), "randomized-response", epsilon=1)})
+    report = audit(replace(witnessed, collections={"wave": asked}), seconds=2, seed=5)
+    assert {finding.verb for finding in report.findings} == {"answer", "collect", "synthesize", "ledger"}
+    assert list((tmp_path / "witnesses").iterdir()) == []
 
 
 # The report

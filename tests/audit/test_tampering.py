@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,15 @@ import pytest
 from audit.faults import FRESH, people
 
 import tidegate as tg
-from tidegate.audit.tampering import FORGERIES, WITH_HEAD, Copy, attack_ledger, simulate_ledger
-from tidegate.ledger import Ledger, verify
+from tidegate.audit.tampering import FORGERIES, WITH_HEAD, Copy, attack_ledger, open_witnessed, simulate_ledger
+from tidegate.errors import LedgerBroken, LedgerUnavailable
+from tidegate.ledger import Ledger, proof, verify
+from tidegate.ledger.checkpoint import verify_note
 from tidegate.policy import Policy
 
 OPTIONS: dict[str, Any] = {"alpha": 1e-6, "seconds": 30.0, "seed": FRESH}
+WITNESSED = ("witness, the tail cut off", "witness, everything rewritten", "witness, an older copy, continued")
+PROOF = "proof, one character"
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +51,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_all_forgeries_of_a_simulated_ledger_are_detected() -> None:
     findings = attack_ledger(people(), **OPTIONS)
-    assert [finding.attack for finding in findings] == ["the record as it is", *FORGERIES]
+    assert [finding.attack for finding in findings] == ["the record as it is", *FORGERIES, *WITNESSED, PROOF]
     assert {finding.verdict for finding in findings} == {"held"}
-    assert all(finding.tries >= 8 for finding in findings[1:])
+    assert all(finding.tries >= 8 for finding in findings[1:] if finding.attack not in WITNESSED)
+    assert len({finding.promise for finding in findings}) == 3
 
 
 def test_ledger_of_the_user_is_read_and_not_changed(address: str) -> None:
@@ -134,6 +140,72 @@ def test_faulty_verifier_is_detected(address: str, verifier: Any, missed: str) -
     }
     assert findings[missed].broken
     assert "not detected" in findings[missed].says
+
+
+# Planted faults of opening a ledger with a witness, and of checking proofs
+
+
+def never_compare(path: Path) -> None:
+    Ledger(str(path), is_witnessed=False).close()
+
+
+def accept_missing_entries(path: Path) -> None:
+    with suppress(LedgerUnavailable):
+        open_witnessed(path)
+
+
+def accept_other_entries(path: Path) -> None:
+    with suppress(LedgerBroken):
+        open_witnessed(path)
+
+
+def refuse_always(path: Path) -> None:
+    raise LedgerUnavailable("No ledger is accepted.")
+
+
+@pytest.mark.parametrize(
+    ("reopen", "missed"),
+    [
+        (never_compare, WITNESSED),
+        (accept_missing_entries, WITNESSED[:1]),
+        (accept_other_entries, WITNESSED[1:]),
+        (refuse_always, WITNESSED),
+    ],
+)
+def test_ledger_that_is_opened_against_its_witness_is_detected(address: str, reopen: Any, missed: Any) -> None:
+    findings = attack_ledger(small(), address=address, reopen=reopen, **OPTIONS)
+    assert {finding.attack for finding in findings if finding.broken} >= set(missed)
+    assert not any(finding.broken for finding in findings if finding.attack in {*FORGERIES, PROOF})
+
+
+def check_no_signature(content: Any, keys: Any) -> Any:
+    return proof.check(content)
+
+
+def check_no_hash(content: Any, keys: Any) -> Any:
+    """Check only the signature of the checkpoint."""
+    return verify_note((content or {}).get("checkpoint", ""), keys)
+
+
+def refuse_every_proof(content: Any, keys: Any) -> Any:
+    raise LedgerBroken("No proof is accepted.")
+
+
+@pytest.mark.parametrize("check", [check_no_signature, check_no_hash, refuse_every_proof])
+def test_faulty_check_of_proofs_is_detected(address: str, check: Any) -> None:
+    findings = attack_ledger(small(), address=address, check_proof=check, **OPTIONS)
+    assert [finding.attack for finding in findings if finding.broken] == [PROOF]
+
+
+def test_witnesses_of_the_user_receive_nothing(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = tmp_path / "own.checkpoint", tmp_path / "other.checkpoint"
+    shutil.copy(address, tmp_path / "own.ledger")
+    Ledger(str(tmp_path / "own.ledger"), witnesses=[str(own)]).close()
+    before = own.read_bytes()
+    monkeypatch.setenv("TIDEGATE_WITNESS", str(other))
+    findings = attack_ledger(small(), address=str(tmp_path / "own.ledger"), **OPTIONS)
+    assert {finding.verdict for finding in findings} == {"held"}
+    assert (own.read_bytes(), other.exists()) == (before, False)
 
 
 def test_policy_without_answers_has_no_simulated_ledger(tmp_path: Path) -> None:

@@ -62,6 +62,23 @@ def test_changed_proof_is_refused(ledger: Ledger) -> None:
             proof.check(changed, keys(ledger))
 
 
+BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def test_proof_with_any_other_character_is_refused(ledger: Ledger) -> None:
+    """Also in the last character of a hash or a signature, of which base64 ignores some bits: the last bit is changed."""
+    grown = proof.prove_growth(ledger.store, ledger.prove("1")["checkpoint"])
+    for text in map(proof.to_text, (ledger.prove("4"), grown)):
+        for position, old in enumerate(text):
+            new = BASE64[BASE64.index(old) ^ 1] if old in BASE64 else "x"
+            try:
+                changed = json.loads(text[:position] + new + text[position + 1 :])
+            except ValueError:
+                continue
+            with pytest.raises(LedgerBroken):
+                proof.check(changed, keys(ledger))
+
+
 def test_growth_is_proven_between_two_checkpoints(ledger: Ledger) -> None:
     earlier = ledger.prove("1")["checkpoint"]
     charge(ledger, POLICY, "more", "0.01")

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import sqrt
 from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tidegate.accounting import Amount, average_yes_no
 from tidegate.arrays import Bools, Floats
 from tidegate.extras import extra
 
@@ -75,6 +77,14 @@ def distinction_bound(hits_here: int, n_here: int, hits_there: int, n_there: int
     """
     low, high = lower_bound(hits_here, n_here, alpha=alpha / 2), upper_bound(hits_there, n_there, alpha=alpha / 2)
     return max(0.5, (low + 1 - high) / 2)  # a random guess is right as often
+
+
+def largest_distinction(z: Amount, zcdp: Amount) -> float:
+    """Return how often the right one of two equally likely data sets can be named after a loss, at most.
+
+    Z bounds it by the reference, and zCDP by Pinsker's inequality: the Kullback-Leibler divergence is at most zCDP.
+    """
+    return min(float(average_yes_no(z)), (1 + sqrt(float(zcdp) / 2)) / 2)
 
 
 def strongest_distinction(n_here: int, n_there: int, *, alpha: float) -> float:

@@ -17,7 +17,18 @@ import pyarrow as pa
 from tidegate.accounting import Amount, budget_of
 from tidegate.answer.spending import RequestedLoss, in_account_unit
 from tidegate.arrays import Ints
-from tidegate.policy import Category, EachPerson, Identification, Loss, Moment, Numeric, Policy, Text, Timestamp
+from tidegate.policy import (
+    Category,
+    Dataset,
+    EachPerson,
+    Identification,
+    Loss,
+    Moment,
+    Numeric,
+    Policy,
+    Text,
+    Timestamp,
+)
 from tidegate.policy.predicates import OPERATORS, Both, Compare, Opposite, Predicate
 from tidegate.tables import Axis, Table, open_table
 
@@ -38,9 +49,15 @@ def copy_policy(policy: Policy, *, units: int, name: str = NAME) -> Policy:
         for column, attribute in policy.attributes.items()
         if (attribute.countable and not isinstance(attribute, Text)) or column == key
     }
-    dataset = replace(policy.dataset, name=name, source="", ledger="", reports="", rows=units)
+    dataset = simulated_dataset(policy, name=name, rows=units)
     promise, loss = _identification(policy, attributes, units), Loss(pure.value) if pure else None
     return Policy(dataset, attributes, promise, loss, version=policy.version)
+
+
+def simulated_dataset(policy: Policy, **changes: Any) -> Dataset:
+    """Return the data set of a simulated table: the same unit, no locations, and no account with the same persons."""
+    bare: Any = {"source": "", "ledger": "", "reports": "", "witness": (), "shares_persons_with": ()}
+    return replace(policy.dataset, **{**bare, **changes})
 
 
 def _identification(policy: Policy, attributes: Mapping[str, Any], units: int) -> Identification | None:

@@ -23,8 +23,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.audit.bounds import lower_bound
+from tidegate.audit.fake_data import simulated_dataset
 from tidegate.audit.finding import Finding, judge
-from tidegate.audit.syntheses.neighbors import CutShort
+from tidegate.audit.syntheses.neighbors import CutShort, limit_average, temporary_ledger
 from tidegate.audit.syntheses.prices import check_prices
 from tidegate.errors import LedgerBroken
 from tidegate.policy import (
@@ -43,6 +44,7 @@ from tidegate.policy import (
 )
 from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
+from tidegate.synthesize.diary import Loss as Spent
 from tidegate.synthesize.files import write_tables
 from tidegate.synthesize.request import DEFAULT
 from tidegate.synthesize.result import SyntheticTables
@@ -58,13 +60,21 @@ OFF_CELL = 123_457  # microseconds after the start of a cell
 
 
 def look_for_leaks(
-    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = DEFAULT, alpha: float, seed: int
+    policy: Policy,
+    names: Sequence[str],
+    *,
+    epsilon: Fraction = Fraction(1),
+    z: Fraction | None = None,
+    model: Any = DEFAULT,
+    alpha: float,
+    seed: int,
 ) -> list[Finding]:
-    """Run all checks on one table with sentinels."""
+    """Run all checks on one table with sentinels, at a pure loss or at Z."""
     started = time.monotonic()
     small, fine = _policy(policy, names)
     truth = _table(small, fine)
-    arguments: Arguments = {"epsilon": epsilon, "model": model, "seed": seed}
+    arguments: Arguments = {**({"epsilon": epsilon} if z is None else {"z": z}), "model": model, "seed": seed}
+    small = small if z is None else limit_average(small, units=ROWS)
     with (
         tempfile.TemporaryDirectory() as first_folder,
         tempfile.TemporaryDirectory() as second_folder,
@@ -79,7 +89,7 @@ def look_for_leaks(
             check_grid(first[0].to_arrow(), small),
             check_copies(first, truth, fine, alpha=alpha),
             check_seeds(first, second, session, arguments),
-            check_prices(_stored(session, first), first.plan.request.limit, first.plan),
+            check_prices(_stored(session, first), charged_loss(first), first.plan),
             check_files(first, Path(first_folder), cut_short),
         ]
     each = (time.monotonic() - started) / len(findings)
@@ -101,8 +111,17 @@ def interrupt_run(session: Session, folder: Path, arguments: Arguments) -> set[s
     return files_with_sentinels(folder)
 
 
+def charged_loss(tables: SyntheticTables) -> Spent:
+    """Return what a new account was charged for each table: the limit of its diary, whatever was requested."""
+    total, count = tables.charge.account.totals, len(tables)
+    pure = None if total.pure is None else total.pure.value / count
+    return Spent(pure, total.z.value / count, total.zcdp.value / count)
+
+
 def _open_session(policy: Policy, truth: pa.Table, folder: str) -> Session:
-    return Session(policy, table=truth, ledger="audit.ledger", folder=Path(folder))
+    session = Session(policy, table=truth, folder=Path(folder))
+    session.share_ledger(temporary_ledger(Path(folder)))
+    return session
 
 
 def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
@@ -116,7 +135,7 @@ def _policy(policy: Policy, names: Sequence[str]) -> tuple[Policy, str]:
     if isinstance(unit, EachPerson):
         unit = replace(unit, key=name)
     shapes = Shapes({column: shape for column, shape in policy.synthesis.columns.items() if column in names})
-    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None, unit=unit)
+    dataset = simulated_dataset(policy, rows=None, unit=unit)
     return Policy(dataset, attributes, loss=Loss(1_000_000), synthesis=shapes), fine
 
 

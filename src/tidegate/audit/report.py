@@ -21,7 +21,7 @@ UNTRIED: dict[str, tuple[str, ...]] = {
     "": (
         "Whether the policy is right: its universes, priors, populations and baselines are taken as it states them.",
         "Adversaries with access to the table itself, the ledger's database, or a privileged account of the service.",
-        "Two data sets about the same persons: their losses add up, and only the data holder knows that they exist.",
+        "Data sets about the same persons that no policy declares (`shares_persons_with`): their losses add up.",
         "Attacks that are not implemented here. A bound below the promise is not a proof; the proofs are in the tests.",
     ),
     "answer": (
@@ -29,16 +29,21 @@ UNTRIED: dict[str, tuple[str, ...]] = {
         "How long answers take over a network, or under load.",
         "The operating system's random bits.",
         'Noise calibrated to runs of neighboring values (calibration = "tight" with a window above 1).',
+        "SQL expressions and distinct values: columns are queried as they are.",
     ),
     "release": (
         "Under concealment, observers who see requests and refusals; under either promise, observers who know records from elsewhere.",
         "Profiles of a sensitive group other than the one named in the finding.",
     ),
     "collect": ("Devices that do not belong to the person, and the form in a browser: the Python client is attacked.",),
-    "synthesize": ("Your own models, if a step loses more than it states.",),
+    "synthesize": (
+        "Your own models, if a step loses more than it states.",
+        "Tables that are requested with `delta`: those with an epsilon or with Z are attacked.",
+    ),
     "ledger": (
         "Changes below the ledger's own tables, by the database server or its disk.",
-        "Adversaries who can write both to the database and to the place where the head is noted.",
+        "Adversaries who can write both to the database and to the place where the head is noted, or to the witness.",
+        "Witnesses of your own ledger, and those that are not files: a copy gets a witness of its own.",
     ),
 }
 

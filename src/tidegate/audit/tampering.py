@@ -1,12 +1,16 @@
 """LEDGER: changes to the record by someone with write access. Every change must be detected; no chance is involved.
 
 The user's own ledger is read once and copied in memory; if there is none, a small one is simulated. `verify` checks the
-copies. An adversary who recomputes all hashes, or cuts off the tail, is detected by a head that was noted elsewhere.
+copies. An adversary who recomputes all hashes, or cuts off the tail, is detected by a head that was noted elsewhere, or by a
+witness, which a copy in a temporary file gets. Proofs of its entries are changed as well.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,15 +23,21 @@ from tidegate.audit.answers.ask import FrontDoor
 from tidegate.audit.answers.situations import situations
 from tidegate.audit.fake_data import build_table, whole_budget
 from tidegate.audit.finding import Clock, Finding
-from tidegate.ledger import Entry, Ledger, verify
+from tidegate.errors import LedgerError
+from tidegate.ledger import Entry, Ledger, merkle, proof, schema, verify, witness
 from tidegate.ledger.entry import CHARGED
 from tidegate.ledger.queries import Snapshot
+from tidegate.ledger.store import Store
 from tidegate.policy import Policy
 
 Entries = list[Entry]
 Payloads = dict[int, str]
 Verifier = Callable[..., Any]
 EACH, FEW = 40, 8  # tries of each kind; the minimum if time runs out
+MOST_COPIED = 20_000  # entries of the copy that gets a witness
+VERIFIED = "`tidegate ledger verify` detects any change to the record"
+REFUSED = "a ledger with fewer entries than a witness has seen, or with others, is refused"
+PROVEN = "a changed proof of an entry is refused"
 KNOWS = "the whole database, with write access; where the head is noted elsewhere, they can also recompute every hash"
 TEXTS = tuple(name for name in Entry.__dataclass_fields__ if name != "number")
 
@@ -62,9 +72,20 @@ class Copy:
 
 
 def attack_ledger(
-    policy: Policy, *, alpha: float, seconds: float, seed: int, address: str = "", check: Verifier = verify
+    policy: Policy,
+    *,
+    alpha: float,
+    seconds: float,
+    seed: int,
+    address: str = "",
+    check: Verifier = verify,
+    reopen: Callable[[Path], None] | None = None,
+    check_proof: Callable[..., Any] = proof.check,
 ) -> list[Finding]:
-    """Try every known way to change a record, on a copy of the ledger at an address (or of a simulated one)."""
+    """Try every known way to change a record, on a copy of the ledger at an address (or of a simulated one).
+
+    Tests pass a faulty `check`, `reopen` (of a ledger with a witness) or `check_proof`.
+    """
     clock, random = Clock(seconds), np.random.default_rng([seed, 13])
     copy, where = _read_copy(address), "a copy of the ledger"
     if copy is None or not any(entry.number for entry in copy.entries):
@@ -76,6 +97,11 @@ def attack_ledger(
         return findings
     for name, forge in FORGERIES.items():
         findings.append(_try_forgery(name, forge, copy, where, check, random, clock))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "audit.ledger"
+        witnessed = _add_witness(path, copy.entries[:MOST_COPIED], str(Path(folder) / "checkpoint"))
+        findings += _attack_witness(path, witnessed, where, reopen or open_witnessed, random, clock)
+        findings.append(_change_proofs(path, witnessed, where, check_proof, random, clock))
     return findings
 
 
@@ -107,8 +133,9 @@ def _try_forgery(
     return _finding(name, says, broken=missed > 0, tries=tries, seconds=pace.spent)
 
 
-def _finding(attack: str, says: str, *, broken: bool, tries: int = 0, seconds: float = 0.0) -> Finding:
-    promise = "`tidegate ledger verify` detects any change to the record"
+def _finding(
+    attack: str, says: str, *, broken: bool, promise: str = VERIFIED, tries: int = 0, seconds: float = 0.0
+) -> Finding:
     verdict: Any = "broken" if broken else "held"
     return Finding("ledger", promise, attack, KNOWS, says[0].upper() + says[1:], verdict, tries=tries, seconds=seconds)
 
@@ -198,6 +225,105 @@ FORGERIES: dict[str, Forgery] = {
     "everything rewritten": rewrite_history,
 }
 WITH_HEAD = ("the tail cut off", "everything rewritten")
+
+
+# Witnesses and proofs
+
+
+def _add_witness(path: Path, entries: Entries, address: str) -> Copy:
+    """Write entries into a new ledger whose only witness is a file, and send it a checkpoint."""
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
+        _put_entries(ledger.store, entries)
+        witness.configure(ledger.store, add=[address])
+        witness.Witnesses(ledger.store).send()
+        return Copy.of(ledger.snapshot())
+
+
+def _put_entries(store: Store, entries: Entries) -> None:
+    """Replace all entries, and the hashes of the tree over them."""
+    with store.writing() as connection:
+        connection.execute(schema.entries.delete())
+        connection.execute(schema.tiles.delete())
+        connection.execute(schema.entries.insert(), [dict(entry.__dict__) for entry in entries])
+        merkle.rebuild(connection)
+
+
+def open_witnessed(path: Path) -> None:
+    """Compare a ledger with the witnesses in its settings, as opening it does. Those of the environment are left out."""
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
+        witness.Witnesses(ledger.store)
+
+
+def _attack_witness(
+    path: Path, copy: Copy, where: str, reopen: Callable[[Path], None], random: np.random.Generator, clock: Clock
+) -> list[Finding]:
+    """Replace the ledger behind the back of its witness, with the signing key, and open it."""
+    findings = []
+    for name, most in {"the tail cut off": 4, "everything rewritten": 4, "an older copy, continued": 1}.items():
+        pace, missed, tries = Clock(0), 0, 0
+        while tries < most and (tries < 2 or not clock.over):
+            changed = path.with_name(f"{name} {tries}")
+            shutil.copy(path, changed)
+            _replace_ledger(changed, copy, name, random)
+            tries, missed = tries + 1, missed + (not _is_refused(reopen, changed))
+            changed.unlink()
+        is_refused = _is_refused(reopen, path)
+        count = f"{tries} replacement{'s' if tries > 1 else ''} of {where} with a witness"
+        says = f"{count}, of which {missed} opened." if missed else f"{count}, refused each time."
+        says = "The unchanged ledger was refused." if is_refused else says
+        figures: dict[str, Any] = {"promise": REFUSED, "tries": tries, "seconds": pace.spent}
+        findings.append(_finding(f"witness, {name}", says, broken=is_refused or missed > 0, **figures))
+    return findings
+
+
+def _replace_ledger(path: Path, copy: Copy, name: str, random: np.random.Generator) -> None:
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
+        if name == "everything rewritten":
+            forged = rewrite_history(copy, random)
+            _put_entries(ledger.store, forged[0] if forged else [])
+            return
+        is_continued = name == "an older copy, continued"
+        length = len(copy.entries) - 1 if is_continued else int(random.integers(1, len(copy.entries)))
+        _put_entries(ledger.store, copy.entries[:length])
+        for _ in range(2 * is_continued):  # as many entries as the witness has seen, and more
+            witness.configure(ledger.store, new_key=True)
+
+
+def _change_proofs(
+    path: Path, copy: Copy, where: str, check: Callable[..., Any], random: np.random.Generator, clock: Clock
+) -> Finding:
+    """Change one character of proofs that entries are in the ledger."""
+    pace, missed, tries, is_refused = Clock(0), 0, 0, False
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
+        with ledger.store.reading() as connection:
+            keys = witness.public_keys(connection)
+        while tries < EACH and (tries < FEW or not clock.over):
+            valid = proof.to_text(ledger.prove(str(random.choice([entry.number for entry in copy.entries]))))
+            changed = _edit(valid, random)
+            is_refused |= _is_refused(check, json.loads(valid), keys)
+            tries, missed = tries + 1, missed + (not _is_refused(_check_text, check, changed, keys))
+    says = f"{tries} proofs of entries of {where}, each with one other character: " + (
+        f"{missed} were accepted." if missed else "all were refused."
+    )
+    says = "An unchanged proof was refused." if is_refused else says
+    figures: dict[str, Any] = {"promise": PROVEN, "tries": tries, "seconds": pace.spent}
+    return _finding("proof, one character", says, broken=is_refused or missed > 0, **figures)
+
+
+def _check_text(check: Callable[..., Any], text: str, keys: Any) -> None:
+    try:
+        content = json.loads(text)
+    except ValueError:
+        content = None  # not a proof
+    check(content, keys)
+
+
+def _is_refused(act: Callable[..., Any], *args: Any) -> bool:
+    try:
+        act(*args)
+    except LedgerError:
+        return True
+    return False
 
 
 def _edit(text: str, random: np.random.Generator) -> str:

@@ -97,7 +97,7 @@ class PublicKey:
         """Return the key of a text. Raises LedgerBroken if it is not one."""
         name, _, rest = text.strip().partition("+")
         key_id, _, encoded = rest.partition("+")
-        raw = _decode(encoded)
+        raw = decode(encoded)
         key = cls(name, raw[1:])
         if not name or len(raw) != 33 or raw[:1] != ED25519 or key.id.hex() != key_id:
             raise LedgerBroken(
@@ -130,7 +130,7 @@ def parse(note: str) -> Checkpoint:
     """
     text, _ = _split(note)
     origin, size, root, *others = text.split("\n")[:-1] if text.count("\n") >= 3 else ("", "", "")
-    hashed = _decode(root)
+    hashed = decode(root)
     if not origin or not size.isdecimal() or size != str(int(size)) or len(hashed) != 32:
         raise _malformed()
     head, accounts = "", dict[str, AccountTotal]()
@@ -170,7 +170,7 @@ def _split(note: str) -> tuple[str, list[tuple[str, bytes]]]:
     signatures = []
     for line in lines[:-1].split("\n"):
         name, _, encoded = line.removeprefix(_DASH).partition(" ")
-        raw = _decode(encoded)
+        raw = decode(encoded)
         if not line.startswith(_DASH) or not name or len(raw) < 5:
             raise _malformed()
         signatures.append((name, raw))
@@ -188,11 +188,13 @@ def _read_account(value: str) -> tuple[str, AccountTotal]:
     return name, total
 
 
-def _decode(text: str) -> bytes:
+def decode(text: str) -> bytes:
+    """Return the bytes of a base64 text; none if it is not the one text that encodes them."""
     try:
-        return base64.b64decode(text, validate=True)
+        raw = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return b""
+    return raw if base64.b64encode(raw).decode() == text else b""
 
 
 def _malformed() -> LedgerBroken:

@@ -141,7 +141,7 @@ def _encode(path: Sequence[bytes]) -> list[str]:
 
 
 def _decode(path: Sequence[str]) -> list[bytes]:
-    return [base64.b64decode(hashed, validate=True) for hashed in path]
+    return [notation.decode(hashed) for hashed in path]
 
 
 def to_text(proof: Mapping[str, Any]) -> str:

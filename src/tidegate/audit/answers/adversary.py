@@ -8,6 +8,7 @@ The last attack goes through the front door: sessions, charges and the ledger, u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +18,10 @@ import numpy as np
 
 from tidegate import answer as ask
 from tidegate.accounting import FREE, budget_of
-from tidegate.answer import Query
+from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms.sums import rows_are_public
 from tidegate.answer.spending import resolve_loss
-from tidegate.audit.answers.ask import CachedTable, Door, FrontDoor, Run, numbers, run_mechanism
+from tidegate.audit.answers.ask import CachedTable, Door, FrontDoor, Run, ask_session, numbers, run_mechanism
 from tidegate.audit.answers.average import guess_on_average
 from tidegate.audit.answers.sampling import Resources, WorldSampler, likelihood_of, posterior_odds
 from tidegate.audit.answers.situations import Situation, situations, unqueried_columns
@@ -37,6 +38,7 @@ from tidegate.session import Session
 KNOWS = "the policy, the method, every unit except one, and the probability of each value"
 FEW, MOST = 4, 50_000  # pairs of data sets: minimum and maximum
 PARTS, ASKED = 2, 4  # four queries, each for half of the budget
+PARTNERS = "two accounts with the same persons, until refused"
 
 
 @dataclass
@@ -106,12 +108,52 @@ def _query_pairs(
 
 def _weigh_answers(situation: Situation, front: FrontDoor, table: Any, shown: AdversaryOdds) -> float:
     """Return the odds after all answers about one data set; record whether they cost more than is allowed."""
-    budget = budget_of(situation.policy)
     answers = front.ask(table, _variants(situation.questions()[0]), loss=whole_budget(situation.policy).part(PARTS))
-    spent = sum((answer.charge.price for answer in answers), FREE)
-    shown.over += not Totals(FREE, budget.ceilings).fits(spent) or len(answers) > PARTS
+    shown.over += _exceed(answers, situation)
     likelihoods = [likelihood_of(situation, answer.query, answer.event)(numbers(answer.stored)) for answer in answers]
     return float(posterior_odds(situation, np.add.reduce(likelihoods))[0])
+
+
+def _exceed(answers: Sequence[Answer], situation: Situation) -> bool:
+    """Return whether answers for half of the budget each cost more than is allowed."""
+    spent = sum((answer.charge.price for answer in answers), FREE)
+    return not Totals(FREE, budget_of(situation.policy).ceilings).fits(spent) or len(answers) > PARTS
+
+
+def query_partners(situation: Situation, *, door: Door = Session) -> Finding:
+    """Query two accounts that share persons, until both refuse.
+
+    The second policy declares it. Either account is queried first, and both in turns. Exact: all answers together must fit
+    into the limit, which each account has for itself.
+    """
+    clock, over, given = Clock(0), 0, 0
+    queries, loss = _variants(situation.questions()[0]), whole_budget(situation.policy).part(PARTS)
+    table = _engine(situation, situation.special)
+    with TemporaryDirectory() as folder:
+        front = FrontDoor(situation.policy, Path(folder), door=door)
+        try:
+            for turns in ((0, 1), (1, 0), (0, 1, 0, 1)):
+                first = front.open(table)
+                accounts, answers = (first, front.open(table, partners=[first.policy.dataset.name])), list[Answer]()
+                for turn, account in enumerate(turns):
+                    asked = queries if len(turns) == 2 else queries[turn : turn + 1]
+                    answers += ask_session(accounts[account], asked, loss=loss)
+                over, given = over + _exceed(answers, situation), given + len(answers)
+            problems = front.problems()
+        finally:
+            front.close()
+    says = (
+        f"Three pairs of accounts with the same persons were queried for half of the budget each, {given} answers in all: "
+        + (
+            f"{over} of them released more than one limit allows."
+            if over
+            else "each pair released no more than one limit allows."
+        )
+    )
+    says += f" Their ledger is not consistent: {problems[0]}" if problems else " Their ledger is consistent."
+    promise = "accounts that share persons stay within every limit of each of them together"
+    verdict: Verdict = "broken" if over or problems else "held"
+    return Finding("answer", promise, PARTNERS, KNOWS, says, verdict, tries=given, seconds=clock.spent)
 
 
 def _variants(query: Query) -> list[Query]:
@@ -184,6 +226,8 @@ def attack_answers(
         share = clock.part(1 / (len(targets) - index))
         each = alpha / len(targets) / FINDINGS
         findings.append(query_until_refused(situation, alpha=each, clock=share, random=random, door=door))
+    if policy.dataset.shares_persons_with:
+        findings += [query_partners(situation, door=door) for situation in targets[:1]]
     return findings
 
 

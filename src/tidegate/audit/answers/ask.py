@@ -21,6 +21,7 @@ from tidegate.answer import Answer, Query
 from tidegate.answer.mechanisms import Mechanism, mechanism_for
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss
+from tidegate.answer.workloads import Strategy
 from tidegate.arrays import Floats
 from tidegate.errors import BudgetExceeded
 from tidegate.ledger import Ledger
@@ -106,6 +107,13 @@ def _width(query: Query, table: Any) -> int:
     return int(np.prod([table.policy.attribute(name).size + 1 for name in names], dtype=object)) + 2
 
 
+def draw_workload(strategy: Strategy, table: Any, *, times: int, bits: Bits) -> Floats:
+    """Draw the measurements of counts that are answered together, a row of numbers each. All answers follow from them."""
+    exact = [np.tile(np.asarray(part).reshape(-1), times) for part in strategy.exact(table)]
+    parts = strategy.perturb(exact, bits=bits)
+    return np.hstack([np.asarray(part, np.float64).reshape(times, -1) for part in parts])
+
+
 def numbers(stored: Any, times: int = 1) -> Floats:
     """Return the numbers of a stored result in stored order: (times, numbers)."""
     parts = next(iter(stored.values()))
@@ -120,34 +128,39 @@ def is_whole(stored: Any) -> bool:
     return stored is None or (isinstance(stored, int) and not isinstance(stored, bool))
 
 
+def ask_session(session: Session, queries: Sequence[Query], *, loss: RequestedLoss) -> list[Answer]:
+    """Send the queries to a session one after the other for the same loss each, until one is refused."""
+    answers, options = list[Answer](), dict[str, Any]({loss.unit: loss.amount})
+    for query in queries:
+        try:
+            answers.append(session.answer(query, anyway=True, **options))
+        except BudgetExceeded:
+            break
+    return answers
+
+
 class FrontDoor:
     """Sessions about simulated data sets, each with its own account in one temporary ledger."""
 
     def __init__(self, policy: Policy, folder: Path, *, door: Door = Session) -> None:
         self.policy, self._door, self._opened = policy, door, 0
-        self._ledger = Ledger(str(folder / "audit.ledger"))
+        self._ledger = Ledger(str(folder / "audit.ledger"), is_witnessed=False)
 
-    def open(self, table: Any) -> Session:
-        """Open a session on a new data set.
+    def open(self, table: Any, *, partners: Sequence[str] = ()) -> Session:
+        """Open a session on a new data set, which declares that it shares persons with its partners.
 
         The ledger and the engine's table are shared, because opening them again would take longer than answering.
         """
         self._opened += 1
-        policy = replace(self.policy, dataset=replace(self.policy.dataset, name=f"audit-{self._opened}"))
+        named = replace(self.policy.dataset, name=f"audit-{self._opened}", shares_persons_with=tuple(partners))
+        policy = replace(self.policy, dataset=named)
         session = self._door(policy)
         session.__dict__.update(ledger=self._ledger, _table=table)
         return session
 
     def ask(self, table: Any, queries: Sequence[Query], *, loss: RequestedLoss) -> list[Answer]:
         """Send the queries one after the other for the same loss each, until all are answered or one is refused."""
-        session, answers = self.open(table), list[Answer]()
-        options: dict[str, Any] = {loss.unit: loss.amount}
-        for query in queries:
-            try:
-                answers.append(session.answer(query, anyway=True, **options))
-            except BudgetExceeded:
-                break
-        return answers
+        return ask_session(self.open(table), queries, loss=loss)
 
     def snapshot(self) -> Any:
         """Return the contents of the ledger of these sessions."""

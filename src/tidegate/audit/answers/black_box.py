@@ -7,7 +7,7 @@ exceed the price. Where only an average loss is charged, the event must not name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from tidegate import answer as ask
-from tidegate.accounting import FREE, Price, average_yes_no
+from tidegate.accounting import FREE, Price
 from tidegate.answer import Query
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss
 from tidegate.arrays import Floats
 from tidegate.audit.answers.ask import (
@@ -28,13 +29,20 @@ from tidegate.audit.answers.ask import (
     FrontDoor,
     Run,
     draw_answers,
+    draw_workload,
     event_of,
     is_whole,
     numbers,
     run_mechanism,
 )
 from tidegate.audit.answers.situations import MOST_CELLS, UNITS
-from tidegate.audit.bounds import best_distinction, best_event, strongest_bound, strongest_distinction
+from tidegate.audit.bounds import (
+    best_distinction,
+    best_event,
+    largest_distinction,
+    strongest_bound,
+    strongest_distinction,
+)
 from tidegate.audit.fake_data import (
     Codes,
     build_table,
@@ -54,6 +62,7 @@ from tidegate.session import Session
 
 FIRST, MOST = 2_000, 200_000  # answers about each of the two: in the first step, and in total
 MOST_COLUMNS = 8  # numbers of an answer that are examined one by one
+RANGES, MOST_COUNTED = 16, 100  # of counts that are answered together: ranges of one column, and cells of a column
 SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
 FEW = 10  # minimum through the front door
 EPSILON = Fraction(1)  # the loss of one answer if the policy allows it: larger losses are harder to prove
@@ -70,6 +79,7 @@ class Pair:
     here: Codes
     there: Codes
     known: tuple[int, int] = (3, 2)  # units that are equal in both: at the lower end of the column, at the upper end
+    together: tuple[Query, ...] = ()  # counts that are answered with it, from one measurement
 
 
 def attack_losses(
@@ -83,13 +93,18 @@ def attack_losses(
     if not cases or not whole_budget(copied).amount:
         return []
     clock, loss = Clock(seconds), loss_of_one(copied)
-    bits, each = SeededBits(f"{seed}/black box"), alpha / (len(cases) + 1)
+    workloads = [pair for pair in workload_pairs(copied) if has_strategy(pair, copied, loss=loss)]
+    bits, each = SeededBits(f"{seed}/black box"), alpha / (len(cases) + len(workloads) + 1)
     weights = [3 if pair.query.statistic in SLOW else 1 for pair in cases]
+    weights += [1] * len(workloads)
     weights.append(sum(weights) // 2 + 1)  # the front door
     findings, tables = [], Tables(copied)
     for index, pair in enumerate(cases):
         part = clock.part(weights[index] / sum(weights[index:]))
         findings.append(measure_loss(tables, pair, loss=loss, alpha=each, clock=part, bits=bits, run=run))
+    for index, pair in enumerate(workloads, len(cases)):
+        part = clock.part(weights[index] / sum(weights[index:]))
+        findings.append(measure_workload(tables, pair, loss=loss, alpha=each, clock=part, bits=bits))
     findings.append(measure_in_sessions(tables, cases[0], loss=loss, alpha=each, clock=clock, door=door))
     return [*findings, low_bits(tables, cases, loss=loss, bits=bits, run=run)]
 
@@ -161,12 +176,35 @@ def _group_pairs(policy: Policy, numbers: list[str], categories: list[str]) -> l
 
 
 def _regression_pairs(policy: Policy, numbers: list[str]) -> list[Pair]:
-    if len(numbers) < 2:
+    added = numbers[:2]
+    if len(added) < 2:
         return []
-    last = {name: policy.attribute(name).size - 1 for name in numbers[:2]}
-    formula = f"{numbers[0]} ~ {numbers[1]}"
+    last = {name: policy.attribute(name).size - 1 for name in added}
+    formula = f"{added[0]} ~ {added[1]}"
     queries = (ask.regression(formula), ask.regression(formula, method="functional"))
     return [Pair(query, last, dict.fromkeys(last, 0)) for query in queries]
+
+
+def workload_pairs(policy: Policy) -> list[Pair]:
+    """Return counts that are asked together: ranges of a numeric column, and tables of two columns with few cells."""
+    numbers, categories = numeric_columns(policy), category_columns(policy)
+    few = [name for name in numbers + categories if policy.attribute(name).cells <= MOST_COUNTED]
+    cases = []
+    for column in [name for name in few if name in numbers][:1]:
+        attribute, last = policy.attribute(column), policy.attribute(column).size - 1
+        ends = dict.fromkeys(np.linspace(0, last, RANGES).astype(int).tolist())
+        ranges = [ask.count().where(col(column) <= query_value(attribute, end)) for end in ends]
+        cases.append(Pair(ranges[0], {column: last}, {column: 0}, together=tuple(ranges[1:])))
+    for first, second in [few[:2]] if len(few) > 1 else []:
+        ends_of_both = {name: policy.attribute(name).size - 1 for name in (first, second)}
+        tables = (ask.count().by(second), ask.count().by(first, second))
+        cases.append(Pair(ask.count().by(first), ends_of_both, dict.fromkeys(ends_of_both, 0), together=tables))
+    return cases
+
+
+def has_strategy(pair: Pair, policy: Policy, *, loss: RequestedLoss) -> bool:
+    """Return whether counts are answered from one measurement; otherwise each has noise of its own, like any answer."""
+    return plan_request((pair.query, *pair.together), policy, loss=loss, planning="auto").strategy is not None
 
 
 class Tables:
@@ -212,6 +250,35 @@ def measure_loss(
     here, there = (np.concatenate(side) for side in drawn)
     how = f"{2 * times:,} answers, without the ledger"
     return _finding(pair.query.says(), how, here, there, event.price, loss, alpha=alpha, clock=clock)
+
+
+def measure_workload(
+    tables: Tables,
+    pair: Pair,
+    *,
+    loss: RequestedLoss,
+    alpha: float,
+    clock: Clock,
+    bits: Bits,
+    draw: Callable[..., Floats] = draw_workload,
+    most: int = MOST,
+) -> Finding:
+    """Measure the loss that counts prove which are answered together (plan="auto"): all of them for one charge."""
+    planned = plan_request((pair.query, *pair.together), tables.policy, loss=loss, planning="auto")
+    strategy: Any = planned.strategy
+    drawn: tuple[list[Floats], list[Floats]] = ([], [])
+    times, step = 0, FIRST
+    while times < most:
+        pace, step = Clock(0), min(step, most - times)
+        for side, table in zip(drawn, tables.of(pair), strict=True):
+            side.append(draw(strategy, table, times=step, bits=bits))
+        times, step = times + step, 2 * step
+        if 2 * pace.spent > clock.remaining:
+            break
+    here, there = (np.concatenate(side) for side in drawn)
+    name = f"{len(planned.queries)} queries together ({strategy.name}), first {pair.query.says()}"
+    how = f"{2 * times:,} measurements, without the ledger"
+    return _finding(name, how, here, there, planned.event.price, loss, alpha=alpha, clock=clock)
 
 
 def measure_in_sessions(
@@ -310,7 +377,7 @@ def _finding(
     columns = distinguishing_columns(here, there)
     unit: Unit = "epsilon"
     if loss.unit == "z":
-        unit, promised = "probability", float(average_yes_no(price.z))
+        unit, promised = "probability", largest_distinction(price.z, price.zcdp)
         bound, by = best_distinction(*columns, alpha=alpha, names=NAMES)
         strongest = strongest_distinction(len(here), len(there), alpha=alpha)
         promise = f"{name} costs Z of at most {say(float(price.z), 3)}: it names one of two data sets with at most {promised:.3g}"

@@ -92,7 +92,7 @@ def attack_reports(
     """
     make_device = device or seeded_device(seed)
     with tempfile.TemporaryDirectory() as folder:
-        ledger = Ledger(str(Path(folder) / "audit.ledger"))
+        ledger = Ledger(str(Path(folder) / "audit.ledger"), is_witnessed=False)
         try:
             target = _target(policy, collection, ledger, folder, make_device, server)
             return [

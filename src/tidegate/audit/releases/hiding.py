@@ -1,30 +1,41 @@
 """RELEASE under hiding promises: whether an observer who knows the rule can name the sensitive group.
 
 The promise is exact, so the result is judged. Simulated data sets go through the rule, and observers try to name the group.
-Quotas and the keyed choice are checked again without sampling error, and so are the user's own released records.
+Quotas and the keyed choice are checked again without sampling error, and so are the user's own released records. Answers and
+synthetic tables that would show the values of a group must be refused.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from itertools import product
 from math import ceil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from tidegate import answer as ask
+from tidegate.answer import Query
 from tidegate.arrays import Floats, Ints
+from tidegate.audit.answers.ask import Door
+from tidegate.audit.fake_data import build_table, query_value, simulated_dataset
 from tidegate.audit.finding import Clock, Finding
 from tidegate.audit.releases.equal_composition import RULE_AWARE, EqualComposition
 from tidegate.audit.releases.observers import OBSERVERS, Observation, observe
 from tidegate.audit.releases.worlds import draw_world
+from tidegate.errors import TidegateError, Unsupported
 from tidegate.ledger import Ledger
 from tidegate.ledger.release_book import ReleaseBook
 from tidegate.ledger.selection_book import SelectionBook
-from tidegate.policy import Concealment, Policy
+from tidegate.policy import Attribute, Concealment, EachPerson, Key, Loss, Policy
 from tidegate.policy.hiding import Hiding, JointHiding
+from tidegate.policy.predicates import col
 from tidegate.release.plan import Plan
 from tidegate.release.selection import FEWEST as RARE
 from tidegate.release.selection import (
@@ -37,6 +48,7 @@ from tidegate.release.selection import (
     quotas_of,
     short_cells,
 )
+from tidegate.session import Session
 
 __all__ = ["EqualComposition", "attack_hiding", "largest_area", "recheck_ledger", "recheck_selection", "run_observers"]
 
@@ -58,8 +70,9 @@ def attack_hiding(
     address: str = "",
     rule: Callable[..., EqualComposition] = EqualComposition,
     choice: Choose = choose,
+    door: Door = Session,
 ) -> list[Finding]:
-    """Attack the hiding promises of a policy, which share one selection. Tests pass a faulty `rule` or `choice`."""
+    """Attack the hiding promises of a policy, which share one selection. Tests pass a faulty `rule`, `choice` or `door`."""
     joint = policy.hiding
     if joint is None:
         return []
@@ -74,6 +87,7 @@ def attack_hiding(
         findings.append(
             run_observers(name, joint, plan, profile, records, alpha=alpha, clock=clock, seed=seed, rule=rule)
         )
+    findings.append(ask_for_composition(name, policy, joint, door=door))
     return findings + recheck_ledger(name, policy, joint, address)
 
 
@@ -166,6 +180,71 @@ def largest_area(promise: Hiding, groups: int, closed: float = 0.0) -> float:
 
 
 # Exact checks
+
+
+def ask_for_composition(name: str, policy: Policy, joint: JointHiding, *, door: Door = Session) -> Finding:
+    """Ask in many forms for the values of a group. Without the promise they are answered; with it none may make an entry."""
+    clock, promise = Clock(0), f"{name}: answers and synthetic tables that combine its columns are refused"
+    details: Any = {"attack": "values by group, as answers", "knows": "the policy; they can ask whatever they like"}
+    if joint.promise.answers == "allowed":
+        says = 'The policy sets answers = "allowed", so nothing is promised about answers.'
+        return Finding("release", promise, says=says, verdict="not tried", **details)
+    small = _only_hidden_columns(policy, joint)
+    with TemporaryDirectory() as folder:
+        plain, session = Session(replace(small, hidings={})), door(small)
+        for name_of_file, opened in (("plain", plain), ("hidden", session)):
+            ledger = Ledger(str(Path(folder) / name_of_file), is_witnessed=False)
+            opened.__dict__.update(ledger=ledger, _table=build_table(small, [{}, {}]))
+        with plain, session:
+            forms = [form for form in forms_of_composition(small, joint) if _outcome(form, plain, 0) == "answered"]
+            wrong = [form for form in forms if _outcome(form, session, 1) != "refused"]
+            entries = sum(1 for _ in session.ledger.entries()) - 1  # without the first one of every ledger
+    says = f"{len(forms)} requests for values by group, which are answered without the promise: " + (
+        f"{len(wrong)} were not refused." if wrong else "all were refused before any entry."
+    )
+    says += f" The ledger has {entries} entries of them." if entries else ""
+    details |= {"verdict": "broken" if wrong or entries else "held", "tries": len(forms), "seconds": clock.spent}
+    return Finding("release", promise, says=says, **details)
+
+
+def _only_hidden_columns(policy: Policy, joint: JointHiding) -> Policy:
+    """Return a policy of the columns of hiding promises, with a budget that no attack reaches."""
+    unit = policy.dataset.unit
+    columns: dict[str, Attribute] = {column: policy.attributes[column] for column in (*joint.reveals, *joint.about)}
+    key = {unit.key: Key()} if isinstance(unit, EachPerson) else {}
+    hidings = {name: replace(promise, releases=()) for name, promise in policy.hidings.items()}
+    dataset = simulated_dataset(policy, rows=None)
+    return Policy(dataset, {**columns, **key}, loss=Loss(1000), hidings=hidings, version=policy.version)
+
+
+def forms_of_composition(policy: Policy, joint: JointHiding) -> list[Any]:
+    """Return requests that would show the values of a group: queries, SQL, workloads, and a synthetic table ("")."""
+    forms: list[Any] = [""]
+    for value, group in product(joint.reveals, joint.about):
+        is_value, is_group = (col(name) == query_value(policy.attribute(name), 0) for name in (value, group))
+        both = ask.count().by(value, group)
+        forms += [both, ask.count().by(group).where(is_value), ask.count().by(value).where(is_group)]
+        forms += [ask.count().where(is_value & is_group), ask.histogram(value).by(group), ask.distinct(value).by(group)]
+        forms += [statistic(value).by(group) for statistic in (ask.sum, ask.mean, ask.median, ask.max)]
+        forms += [statistic(group).by(value) for statistic in (ask.mean, ask.median)]
+        forms += [Query("regression", value, terms=(group,), method="k-norm"), [ask.count(), both]]
+        forms += [ask.count().by(group).where(f'"{value}" IS NOT NULL')]
+        forms += [f'SELECT "{value}", "{group}", COUNT(*) FROM "{policy.dataset.name}" GROUP BY "{value}", "{group}"']  # noqa: S608 - parsed by us
+    return forms
+
+
+def _outcome(form: Any, session: Session, verb: int) -> str:
+    """Return whether a request is answered or refused for its form, by verb 0 (a preview) or 1."""
+    try:
+        if form == "":
+            (session.preview_synthesis, session.synthesize)[verb](epsilon=1)
+        else:
+            (session.preview, partial(session.answer, anyway=True))[verb](form, epsilon=1, plan="auto")
+    except Unsupported:
+        return "refused"
+    except TidegateError:
+        return "failed"
+    return "answered"
 
 
 def recheck_selection(

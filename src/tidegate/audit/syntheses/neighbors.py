@@ -22,8 +22,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tidegate.arrays import Ints
+from tidegate.audit.fake_data import simulated_dataset
+from tidegate.ledger import Ledger
 from tidegate.noise import SecureBits
-from tidegate.policy import Attribute, Date, EachPerson, Key, Loss, Policy, Shapes
+from tidegate.policy import Attribute, Date, EachPerson, Identification, Key, Loss, Policy, Shapes
 from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
 from tidegate.synthesize.diary import Step
@@ -40,17 +42,24 @@ ROWS, RELATED = 20, 400  # besides the target's; and if columns are related, eno
 AT_ONCE = 10  # tables in one request
 DRAWN = 2_000  # rows of a synthetic table: more rows are free and reveal the model
 PLENTY = 1_000_000  # a budget limit that no attack reaches: these tables are simulated
+MANY = 10**30  # candidates of an average promise: it limits Z to 69, which no attack reaches either
 
 
 @dataclass(frozen=True)
 class World:
-    """A small policy of some columns, and the number of the target's rows."""
+    """A small policy of some columns, the loss of each table (with `z` it has no pure bound), and the target's rows."""
 
     policy: Policy
     columns: tuple[Column, ...]
     epsilon: Fraction
     model: Any = DEFAULT
     related: bool = False
+    z: Fraction | None = None
+
+    @property
+    def loss(self) -> dict[str, Any]:
+        """The loss as a request names it."""
+        return {"epsilon": self.epsilon} if self.z is None else {"z": self.z}
 
     @property
     def others(self) -> int:
@@ -94,7 +103,13 @@ class World:
 
 
 def world(
-    policy: Policy, names: Sequence[str], *, epsilon: Fraction, model: Any = DEFAULT, related: bool = False
+    policy: Policy,
+    names: Sequence[str],
+    *,
+    epsilon: Fraction = Fraction(1),
+    z: Fraction | None = None,
+    model: Any = DEFAULT,
+    related: bool = False,
 ) -> World:
     """Return the attacked columns of a policy, with its own cells and unit, and an unreachable budget limit."""
     unit = policy.dataset.unit
@@ -102,9 +117,16 @@ def world(
     if isinstance(unit, EachPerson):
         attributes[unit.key] = Key()
     shapes = Shapes({name: shape for name, shape in policy.synthesis.columns.items() if name in names})
-    dataset = replace(policy.dataset, source="", ledger="", reports="", rows=None)
+    dataset = simulated_dataset(policy, rows=None)
     small = Policy(dataset, attributes, loss=Loss(PLENTY), synthesis=shapes)
-    return World(small, columns_of(small).learnt, epsilon, model, related)
+    at = World(small, columns_of(small).learnt, epsilon, model, related, z)
+    return at if z is None else replace(at, policy=limit_average(small, units=at.others + 1))
+
+
+def limit_average(policy: Policy, *, units: int) -> Policy:
+    """Return the policy of a simulated table with a limit on the average loss alone, as requests for Z need it."""
+    promise = Identification("0.999", worlds="persons", population=MANY, guarantee="average")
+    return replace(policy, dataset=replace(policy.dataset, rows=units), identification=promise, loss=None)
 
 
 def attackable(policy: Policy) -> list[str]:
@@ -143,11 +165,17 @@ class Rehearsal(Session):
         return self.remembered
 
 
+def temporary_ledger(folder: Path) -> Ledger:
+    """Open a ledger of simulated tables. No witness, of the policy or of the environment, receives its checkpoints."""
+    return Ledger(str(folder / "audit.ledger"), is_witnessed=False)
+
+
 @contextmanager
 def rehearsal(at: World, remembered: CachedCounts) -> Iterator[Rehearsal]:
     """Open a session on a simulated table, with a temporary ledger."""
     with tempfile.TemporaryDirectory() as folder:
-        session = Rehearsal(at.policy, ledger="audit.ledger", folder=Path(folder))
+        session = Rehearsal(at.policy, folder=Path(folder))
+        session.share_ledger(temporary_ledger(Path(folder)))
         session.remembered = remembered
         with session:
             yield session
@@ -193,7 +221,7 @@ def synthesize_tables(
     while len(draws_of_targets[0].rows) < most and time.monotonic() < until:
         for draws, remembered in zip(draws_of_targets, tables, strict=True):
             with rehearsal(at, remembered) as session:
-                tables_of_run = session.synthesize(epsilon=at.epsilon, model=at.model, tables=AT_ONCE, rows=DRAWN)
+                tables_of_run = session.synthesize(**at.loss, model=at.model, tables=AT_ONCE, rows=DRAWN)
                 draws.rows += [look(table) for table in tables_of_run]
     return draws_of_targets
 
@@ -201,7 +229,7 @@ def synthesize_tables(
 def _warm(at: World, remembered: CachedCounts) -> None:
     """Run once before the clock starts, so that kernels are compiled."""
     with rehearsal(at, remembered) as session:
-        session.synthesize(epsilon=at.epsilon, model=at.model, rows=DRAWN)[0].to_arrow()
+        session.synthesize(**at.loss, model=at.model, rows=DRAWN)[0].to_arrow()
 
 
 class CutShort(BaseException):
@@ -213,7 +241,7 @@ def diaries(at: World, targets: Sequence[Sequence[int]], *, seconds: float, most
 
     As many steps are read as the longest of the first runs had; runs with fewer go on to their end.
     """
-    plan = plan_for(resolve_request(at.policy, epsilon=at.epsilon, model=at.model), at.policy)
+    plan = plan_for(resolve_request(at.policy, **at.loss, model=at.model), at.policy)
     tables = [cached_counts(at.policy, at.table(target)) for target in targets]
     sources = [_learning(at, plan, target, table) for target, table in zip(targets, tables, strict=True)]
     lengths = {len(source.learn().steps) for source in sources for _ in range(3)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,11 @@ def is_full_evidence(run: Sequence[Step], at: World) -> bool:
     """Return whether every noisy count favors the far value of the target as strongly as a count can.
 
     With Laplace noise a count at or beyond its value in one world favors that world by its whole price: this is the event
-    with the largest ratio, known before anything is drawn.
+    with the largest ratio, known before anything is drawn. Gaussian noise has no such event; the one that names the right
+    world most often is that all counts together favor it.
     """
+    if at.z is not None:
+        return noise_score(run, at) > 0
     counts = list(_counts(run, at))
     near, far = at.others - at.far_others, at.far_others + at.reach
     return bool(counts) and all(low <= near and high >= far for low, high, _ in counts)
@@ -34,19 +38,26 @@ def is_full_evidence(run: Sequence[Step], at: World) -> bool:
 def noise_score(run: Sequence[Step], at: World) -> float:
     """Return the evidence of noisy counts for the far value, by the noise that the price of each step implies."""
     near, far = at.others - at.far_others, at.far_others
-    return sum(
-        (abs(low - near - at.reach) - abs(low - near) + abs(high - far) - abs(high - far - at.reach)) / scale
-        for low, high, scale in _counts(run, at)
-    )
+    total = 0.0
+    for low, high, weight in _counts(run, at):
+        if_near, if_far = np.array([low - near - at.reach, high - far]), np.array([low - near, high - far - at.reach])
+        total += weight * float((_against(if_near, at) - _against(if_far, at)).sum())
+    return total
+
+
+def _against(noise: Any, at: World) -> Any:
+    """Return the evidence against noise of this size, up to a factor: Laplace noise, or Gaussian noise with Z."""
+    return np.abs(noise) if at.z is None else np.square(noise)
 
 
 def _counts(run: Sequence[Step], at: World) -> Iterator[tuple[float, float, float]]:
-    """Yield for every step about one column its counts of the lowest and highest cell, and the scale of their noise."""
+    """Yield for every step about one column its counts of the lowest and highest cell, and the weight of their noise."""
     for step in run:
         columns = [column for column in at.columns if column.name in step.name]
         value = step.value.ravel()
-        if len(columns) == 1 and value.size >= 2 + columns[0].missing and step.name != SIZE and step.epsilon:
-            yield float(value[0]), float(value[-1 - columns[0].missing]), 2 * at.reach / float(step.epsilon)
+        weight = step.epsilon / (2 * at.reach) if at.z is None else step.loss.z / at.reach**2
+        if len(columns) == 1 and value.size >= 2 + columns[0].missing and step.name != SIZE and weight:
+            yield float(value[0]), float(value[-1 - columns[0].missing]), float(weight)
 
 
 def example_scores(runs: list[list[Step]], here: list[list[Step]], there: list[list[Step]]) -> Floats:
@@ -106,7 +117,9 @@ def guess(run: list[Step], worlds: Sequence[int], at: World) -> int:
         value = step.value.ravel()
         if column.name in step.name and value.size == column.cells:
             others = value - at.rows * (np.arange(value.size) == 0) + at.reach * (np.arange(value.size) == 0)
-            costs = [np.abs(others - at.reach * (np.arange(value.size) == cell(column, code))).sum() for code in worlds]
+            costs = [
+                _against(others - at.reach * (np.arange(value.size) == cell(column, code)), at).sum() for code in worlds
+            ]
             return worlds[int(np.argmin(costs))]
     return worlds[0]
 
