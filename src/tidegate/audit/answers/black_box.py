@@ -62,7 +62,7 @@ from tidegate.session import Session
 
 FIRST, MOST = 2_000, 200_000  # answers about each of the two: in the first step, and in total
 MOST_COLUMNS = 8  # numbers of an answer that are examined one by one
-RANGES, MOST_COUNTED = 16, 100  # of counts that are answered together: ranges of one column, and cells of a column
+RANGES, MOST_COUNTED = 32, 100  # of counts that are answered together: ranges of one column, and cells of a column
 SLOW = ("quantile", "min", "max", "regression")  # drawn one at a time
 FEW = 10  # minimum through the front door
 EPSILON = Fraction(1)  # the loss of one answer if the policy allows it: larger losses are harder to prove
@@ -96,7 +96,7 @@ def attack_losses(
     workloads = [pair for pair in workload_pairs(copied) if has_strategy(pair, copied, loss=loss)]
     bits, each = SeededBits(f"{seed}/black box"), alpha / (len(cases) + len(workloads) + 1)
     weights = [3 if pair.query.statistic in SLOW else 1 for pair in cases]
-    weights += [1] * len(workloads)
+    weights += [2] * len(workloads)
     weights.append(sum(weights) // 2 + 1)  # the front door
     findings, tables = [], Tables(copied)
     for index, pair in enumerate(cases):
@@ -195,7 +195,7 @@ def workload_pairs(policy: Policy) -> list[Pair]:
         ends = dict.fromkeys(np.linspace(0, last, RANGES).astype(int).tolist())
         ranges = [ask.count().where(col(column) <= query_value(attribute, end)) for end in ends]
         cases.append(Pair(ranges[0], {column: last}, {column: 0}, together=tuple(ranges[1:])))
-    for first, second in [few[:2]] if len(few) > 1 else []:
+    for first, second in [sorted(few, key=lambda name: policy.attribute(name).cells)[:2]] if len(few) > 1 else []:
         ends_of_both = {name: policy.attribute(name).size - 1 for name in (first, second)}
         tables = (ask.count().by(second), ask.count().by(first, second))
         cases.append(Pair(ask.count().by(first), ends_of_both, dict.fromkeys(ends_of_both, 0), together=tables))
