@@ -281,6 +281,7 @@ class Witnesses:
         """Send the newest checkpoint to every witness that has not seen it; return their states."""
         with self._turn:
             self._is_due = False
+            self._refresh()
             result = []
             for address in self.addresses:
                 try:
@@ -290,6 +291,19 @@ class Witnesses:
                 self._report(result[-1])
             self._is_due |= any(standing.problem for standing in result)
             return result
+
+    def _refresh(self) -> None:
+        """Use the addresses that are in the settings now: another process can have added or removed some."""
+        try:
+            with self._store.reading() as connection:
+                stored = tuple(stored_addresses(connection))
+        except LedgerUnavailable:  # the addresses of before are tried, and report it
+            return
+        added = set(stored) - set(self.addresses)
+        self._reached |= {notes.shown(address): (0, time.monotonic()) for address in added}
+        self.addresses = stored
+        if added:
+            self._store.after_commit = self.notify
 
     def _send(self, address: str) -> Standing:
         note = notes.read(address)
@@ -318,7 +332,8 @@ class Witnesses:
     @property
     def problems(self) -> dict[str, str]:
         """The witnesses that the last checkpoint did not reach, with the reasons."""
-        return {address: problem for address, problem in self._problems.items() if problem}
+        used = set(map(notes.shown, self.addresses))
+        return {address: problem for address, problem in self._problems.items() if problem and address in used}
 
     def states(self) -> list[Standing]:
         """Return the state of every witness as this process knows it, without asking the witness."""
