@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.service import SECRET, RunningService, quiet_settings, run_service
 
+from tidegate.cli.output import listen, stop_listening
 from tidegate.errors import SourceUnreadable
 from tidegate.service import logs
 from tidegate.service.datasets import ServedDataset
@@ -373,6 +374,29 @@ def test_other_loggers_are_logged_without_their_messages() -> None:
     assert "ValueError" in stream.getvalue()
     assert TYPED not in stream.getvalue()
     assert TYPED in traceback.format_exception_only(ValueError(TYPED))[0], "the marker would be found"
+
+
+def test_sentences_of_the_ledger_are_lines_of_the_log() -> None:
+    stream = io.StringIO()
+    handlers, level = list(logging.root.handlers), logging.root.level
+    listen()  # as a command does before it serves
+    logs.to_stream(stream)
+    try:
+        logging.getLogger("tidegate.ledger").debug("An entry is written.")
+        logging.getLogger("tidegate.ledger").warning("The witness %s cannot be reached.", "/mnt/other/note")
+        logs.log_event("flush-failed", place="here")
+        logs.log_event("defect", place="here")
+    finally:
+        stop_listening()
+        logging.root.handlers = handlers
+        logging.root.setLevel(level)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("notice", "warning"),
+        ("flush-failed", "warning"),
+        ("defect", "error"),
+    ]
+    assert lines[0]["text"] == "The witness /mnt/other/note cannot be reached."
 
 
 def test_only_an_owner_sees_the_location_of_a_missing_source(

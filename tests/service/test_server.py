@@ -102,10 +102,13 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as strange:
             strange.sendall(b"GARBAGE SECRETBYTES\r\n\r\n")
             assert b"400" in strange.recv(1000)
+        said = (folder / "log").read_text()
+        assert f"Serving people, others on {url}" in said, "nothing waits in a buffer while the service runs"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)
     said = (folder / "log").read_text()
     events = [line["event"] for line in lines(folder)]
+    assert all(line.startswith(("{", "Serving ")) or not line for line in said.splitlines()), said
     assert events.count("request") >= 4
     assert "stopped" in events
     for word in ("SECRET", owner["token"], "Traceback"):

@@ -84,8 +84,8 @@ def emit(value: Any) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print sentences."""
-    print("\n".join(lines))
+    """Print sentences at once: a service that runs for weeks would otherwise leave its sign-in link in a buffer."""
+    print("\n".join(lines), flush=True)
 
 
 def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None = None) -> None:
