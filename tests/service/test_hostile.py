@@ -17,7 +17,7 @@ import pytest
 from support.service import SECRET, RunningService, quiet_settings, run_service
 
 from tidegate.cli.output import listen, stop_listening
-from tidegate.errors import SourceUnreadable
+from tidegate.errors import SecondAccount, SourceUnreadable
 from tidegate.service import logs
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.middleware import CONTENT, is_deeper
@@ -406,6 +406,21 @@ def test_only_an_owner_sees_the_location_of_a_missing_source(
     body = {"key": f"{SECRET}0007"}
     assert "/private/" in shared_service.post("/v1/data/people/desks/hq/status", body, "owner").text
     assert "/private/" not in shared_service.post("/v1/data/people/desks/hq/status", body, "respondent").text
+
+
+def test_only_an_owner_sees_the_ledger_of_another_account(
+    shared_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(self: Any, promise: str) -> Any:
+        raise SecondAccount('This source has the account "people".', 'Set ledger = "/private/people.ledger".')
+
+    monkeypatch.setattr(ServedDataset, "desk", taken)
+    path, body = "/v1/data/people/desks/hq/status", {"key": f"{SECRET}0007"}
+    assert "/private/" in shared_service.post(path, body, "owner").text
+    refused = shared_service.post(path, body, "respondent")
+    in_shape(refused, 422, "second-account")
+    assert "/private/" not in refused.text
+    assert refused.json()["do"] == "Ask the data holder to decide about it."
 
 
 def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared_service: RunningService) -> None:
