@@ -38,7 +38,8 @@ RANGES = {"port": (1, 65535), "workers": (1, 64), "threads": (1, 1024)}
 LEAST = {  # with less, the service would answer nobody, end every session, or never pause
     **dict.fromkeys(("idle_minutes", "oidc_minutes", "patience", "sign_in_burst", "caller_burst", "address_burst"), 1),
     **dict.fromkeys(("job_attempts", "deepest_json", "most_headers", "largest_headers", "largest_body"), 1),
-    **{"sign_in_hours": 0.1, "job_beat": 0.01},
+    "sign_in_hours": 0.1,
+    "job_beat": 0.01,
 }
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 KINDS = {
