@@ -32,6 +32,9 @@ def test_command_line_creates_lists_and_revokes_tokens(folder: Path) -> None:
     assert token["token"].startswith(f"tg_{token['id']}_")
     (listed,) = command("token", "list", policy)
     assert (listed["id"], listed["share"], "token" in listed) == (token["id"], "0.5", False)
+    shown = CliRunner().invoke(commands, ["token", "list", policy], env={"COLUMNS": "60"}).stdout
+    assert token["id"] in shown, "an id that is broken over two lines cannot be copied"
+    assert token["expires"][:10] in shown
     assert command("token", "revoke", policy, token["id"]) == {"revoked": token["id"]}
     assert command("token", "list", policy)[0]["revoked"]
     respondent = command("token", "make", policy, "--role", "respondent", "--name", "r", "--record", "p1")
