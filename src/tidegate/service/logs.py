@@ -13,7 +13,10 @@ from typing import Any
 
 LOG = logging.getLogger("tidegate.service")
 NOTICED = ("tidegate.ledger", "tidegate.tables")  # their sentences name files and addresses, and no value
-LEVELS = {"defect": logging.ERROR, "policy-not-taken": logging.WARNING, "provider-unreachable": logging.WARNING}
+LEVELS = {
+    "defect": logging.ERROR,
+    **dict.fromkeys(("policy-not-taken", "provider-unreachable", "provider-refused"), logging.WARNING),
+}
 
 
 def log_event(event: str, **facts: Any) -> None:
