@@ -161,7 +161,8 @@ def compare(connection: Connection, note: str, address: str) -> Checkpoint:
         )
     if seen.size > size:
         raise LedgerUnavailable(
-            f"The ledger has {size:,} entries, but the witness {where} has seen {seen.size:,}: the latest entries are missing.",
+            f"The ledger ends with entry {size - 1:,}, but the witness {where} has seen it up to entry {seen.size - 1:,}: the "
+            "latest entries are missing.",
             "Restore a newer copy. If there is none, restore this one with --write-off --witness ADDRESS, which charges every "
             "account up to its witnessed total.",
         )
@@ -182,8 +183,8 @@ def refuse_missing(path: Path | None, addresses: Sequence[str]) -> None:
         seen = _read_quietly(address)
         if seen is not None:
             raise LedgerUnavailable(
-                f"There is no ledger at {path}, but the witness {notes.shown(address)} has seen one with "
-                f"{notation.parse(seen).size:,} entries: it was moved or deleted.",
+                f"There is no ledger at {path}, but the witness {notes.shown(address)} has seen one up to "
+                f"entry {notation.parse(seen).size - 1:,}: it was moved or deleted.",
                 "Move the ledger back, or restore a backup: tidegate ledger restore POLICY BACKUP.",
             )
 
