@@ -103,6 +103,20 @@ def test_proxy_accepts_its_configuration(adapted: bool, tmp_path: Path) -> None:
     assert (checked.returncode == 0) is not adapted, checked.stderr[-2000:]
 
 
+def test_nginx_accepts_the_sample_of_the_documentation(tmp_path: Path) -> None:
+    (sample,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/operations.md").read_text("utf-8"), re.DOTALL)
+    for needed in ("Host $http_host", "X-Forwarded-For $remote_addr", "proxy_buffering off", "client_max_body_size 2g"):
+        assert needed in sample
+    if not shutil.which("nginx"):
+        pytest.skip("no nginx on this machine: the sample cannot be checked (apt install nginx)")
+    file = tmp_path / "nginx.conf"
+    places = f"pid {tmp_path}/pid;\nerror_log {tmp_path}/log;\nevents {{}}\n"
+    file.write_text(f"{places}http {{ access_log off; server {{ listen 127.0.0.1:{free_port()}; {sample} }} }}\n")
+    command = ["nginx", "-t", "-e", f"{tmp_path}/log", "-c", str(file)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
 def test_registry_of_sources_is_in_the_folder_of_the_state() -> None:
     image = dict(pair.split("=", 1) for pair in shlex.split(only("ENV")))
     assert Path(image["TIDEGATE_REGISTRY"]).parent == Path(image["TIDEGATE_FOLDER"])
