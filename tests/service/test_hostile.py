@@ -343,6 +343,8 @@ def test_logs_and_errors_contain_no_private_value(
     said = capfd.readouterr()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert sum(line["event"] == "request" for line in lines) >= 15
+    unnamed = [line for line in lines if 400 <= line.get("status", 0) < 500 and not line["refused"]]
+    assert not unnamed, "every refusal is logged and counted with its code"
     defects = [line for line in lines if line["event"] == "defect"]
     assert [line["place"].partition(" at ")[0] for line in defects] == ["ValueError", "ValueError"]
     for text in (*texts, stream.getvalue(), said.out, said.err, metrics):

@@ -190,6 +190,8 @@ def _describe_failure(failure: Any) -> str:
 async def http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict((error.headers if isinstance(error, HTTPException) else None) or {})
+    if status < 500:
+        request.state.refused = "not-there" if status in (404, 405) else "unsupported"
     if status == 404 and is_page(request):
         return refusal(request, {"what": "This page does not exist.", "do": ""}, 404)
     if status == 404:

@@ -57,7 +57,10 @@ class Guard:
             if caller.role == PUBLIC:
                 raise NotSignedIn("This request needs a token.", "Send it as Authorization: Bearer tg_..., or sign in.")
             self._count_refusal(request, caller)
-            raise NotAllowed(f"The role {caller.role} does not permit this request.")
+            raise NotAllowed(
+                f"The role {caller.role} does not permit this request.",
+                "Use a token with another role, or ask an owner of the data set.",
+            )
         if name is not None:
             self._refuse_data_set(request, caller, name)
         return caller
