@@ -90,6 +90,55 @@ def test_compose_has_two_services_a_database_and_a_proxy() -> None:
     assert caddy.count("{") == caddy.count("}")
 
 
+@pytest.mark.parametrize("adapted", [False, True])
+def test_proxy_accepts_its_configuration(adapted: bool, tmp_path: Path) -> None:
+    if not shutil.which("caddy"):
+        pytest.skip("no caddy on this machine: the Caddyfile cannot be validated (apt install caddy)")
+    file = tmp_path / "Caddyfile"
+    text = (DEPLOY / "Caddyfile").read_text("utf-8")
+    file.write_text(text.replace("health_uri", "health_address_of") if adapted else text)
+    command = ["caddy", "validate", "--adapter", "caddyfile", "--config", str(file)]
+    environment = {**CLEAN, "HOST": "gate.example.org", "HOME": str(tmp_path)}
+    checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (checked.returncode == 0) is not adapted, checked.stderr[-2000:]
+
+
+def test_nginx_accepts_the_sample_of_the_documentation(tmp_path: Path) -> None:
+    (sample,) = re.findall(r"```nginx\n(.*?)```", (ROOT / "docs/operations.md").read_text("utf-8"), re.DOTALL)
+    for needed in ("Host $http_host", "X-Forwarded-For $remote_addr", "proxy_buffering off", "client_max_body_size 2g"):
+        assert needed in sample
+    if not shutil.which("nginx"):
+        pytest.skip("no nginx on this machine: the sample cannot be checked (apt install nginx)")
+    file = tmp_path / "nginx.conf"
+    places = f"pid {tmp_path}/pid;\nerror_log {tmp_path}/log;\nevents {{}}\n"
+    file.write_text(f"{places}http {{ access_log off; server {{ listen 127.0.0.1:{free_port()}; {sample} }} }}\n")
+    command = ["nginx", "-t", "-e", f"{tmp_path}/log", "-c", str(file)]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_registry_of_sources_is_in_the_folder_of_the_state() -> None:
+    image = dict(pair.split("=", 1) for pair in shlex.split(only("ENV")))
+    assert Path(image["TIDEGATE_REGISTRY"]).parent == Path(image["TIDEGATE_FOLDER"])
+    unit = (DEPLOY / "tidegate.service").read_text("utf-8")
+    assert "TIDEGATE_FOLDER=%S/tidegate TIDEGATE_REGISTRY=%S/tidegate/sources.registry" in unit
+
+
+def test_secrets_of_the_unit_are_credentials(tmp_path: Path) -> None:
+    text = (DEPLOY / "tidegate.service").read_text("utf-8")
+    shown = re.findall(r"^#(LoadCredential=(\w+):\S+)\n#(Environment=TIDEGATE_\w+_FILE=%d/(\w+))$", text, re.MULTILINE)
+    assert [(name, used) for _, name, _, used in shown] == [("ledger", "ledger"), ("oidc", "oidc")]
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd-analyze on this machine: the unit cannot be verified (apt install systemd)")
+    unit = tmp_path / "tidegate.service"
+    enabled = text.replace("#LoadCredential", "LoadCredential").replace("#Environment", "Environment")
+    unit.write_text(enabled.replace("/opt/tidegate/bin/tidegate", shutil.which("true") or ""))
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, [line for line in checked.stderr.splitlines() if "tidegate.service" in line]) == (0, [])
+
+
 def test_unit_is_valid_and_hardened(tmp_path: Path) -> None:
     text = (DEPLOY / "tidegate.service").read_text("utf-8")
     for line in (
@@ -145,11 +194,11 @@ def test_steps_of_the_image_run_and_the_service_becomes_healthy(tmp_path: Path) 
             assert process.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < until, (tmp_path / "log").read_text()
             time.sleep(0.2)
+        assert "Sign in as the owner with this link" in (tmp_path / "log").read_text(), "while the service runs"
     finally:
         process.terminate()
         process.wait(30)
         subprocess.run(["chmod", "-R", "u+w", str(tmp_path / "opt")], check=True)
-    assert "Sign in as the owner with this link" in (tmp_path / "log").read_text()
     assert subprocess.run(health, env=started, capture_output=True, check=False).returncode, "it is down now"
     refused = subprocess.run(
         yaml.safe_load(only("CMD")),

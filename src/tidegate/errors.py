@@ -15,6 +15,7 @@
       RequestError
         Unsupported          a query of an unsupported form; the message names a supported one
           InvalidNumber      a value that is not a finite number, or is too long
+          SecondAccount      a source that has another account, perhaps in another ledger
         BudgetExceeded       the remaining budget is too small; the amounts spent, requested and remaining are given
         NotWaiting           a withdrawal of a request that is not waiting
         JobStopped           a job that was cancelled, given up, or above a limit; its charge stays
@@ -151,6 +152,10 @@ class Unsupported(RequestError):
 
 class InvalidNumber(Unsupported, ValueError, TypeError):
     code = "invalid-number"
+
+
+class SecondAccount(Unsupported):
+    code = "second-account"  # its text names another ledger, so it is for the data holder
 
 
 class BudgetExceeded(RequestError):

@@ -190,7 +190,7 @@ def test_repeated_query_is_free_and_shows_its_date(fresh_console: Console, sign_
 @pytest.mark.long  # service/test_answers.py refuses an expired quote
 def test_expired_quote_charges_nothing_and_is_renewed(fresh_console: Console, sign_in: SignIn) -> None:
     tab = sign_in(fresh_console, OWNER, ASK)
-    secret = quote_secret(fresh_console.app.state.record_secret)
+    secret = quote_secret(fresh_console.app.state.guard.callers.secret())
 
     def expire_quote(route: Route) -> None:
         result = route.fetch()

@@ -133,6 +133,8 @@ def test_deleted_contents_are_gone_and_the_ledger_verifies(tmp_path: Path) -> No
         query = "SELECT record FROM tidegate_requests WHERE state IN ('released', 'waiting')"
         records = [record for (record,) in connection.exec_driver_sql(query)]
     assert expire(ledger, date(2020, 1, 1)) == {"deleted": 0, "withdrawn": 0, "diaries": 0}
+    with pytest.raises(TidegateError, match="is in the future"):
+        expire(ledger, datetime.now(UTC).date() + timedelta(days=2))
     counts = expire(ledger, datetime.now(UTC).date() + timedelta(days=1), user="ann")
     assert counts["deleted"] + counts["withdrawn"] == len(records) > 0
     assert counts["deleted"]

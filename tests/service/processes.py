@@ -60,13 +60,14 @@ def free_port() -> int:
 def run_server(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     port = free_port()
     start = [sys.executable, "-c", MAIN, "serve", *words, "--port", str(port)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # as under systemd
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             start,
             cwd=folder,
             stdout=log,
             stderr=log,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env={**environment, "OMP_NUM_THREADS": "1"},
             start_new_session=True,
         )
     url, until = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE

@@ -18,7 +18,9 @@ from tidegate.answer.query_json import query_from_dict, query_to_dict
 from tidegate.answer.run import plan_request
 from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import Unsupported
+from tidegate.ledger.retention import rotate_secret
 from tidegate.policy import Policy
+from tidegate.service.access import callers
 from tidegate.service.quotes import Quote, quote_secret
 
 COUNT = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.2"}
@@ -259,7 +261,7 @@ def test_changed_or_foreign_quote_is_refused(fresh_service: RunningService) -> N
 
 
 def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -> None:
-    secret = quote_secret(fresh_service.app.state.record_secret)
+    secret = quote_secret(fresh_service.app.state.guard.callers.secret())
     queries, current = (tg.count(),), fresh_service.datasets["people"].policy
     fresh = quote_of(queries, current)
     old = quote_of(queries, current, now=time.time() - 16 * 60)
@@ -276,6 +278,16 @@ def test_stale_quote_is_refused_before_a_charge(fresh_service: RunningService) -
         assert "nothing was charged" in response.json()["detail"]
     assert spent(fresh_service) == "0"
     assert fresh_service.post("/v1/data/people/answers", {"quote": fresh.sign(secret)}, "analyst").status_code == 200
+
+
+def test_running_service_uses_a_replaced_secret(fresh_service: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers, "FRESH", 0.0)  # seconds until the secret is read again
+    quote = request_quote(fresh_service)["quote"]
+    rotate_secret(fresh_service.datasets.ledger)
+    refused = fresh_service.post("/v1/data/people/answers", {"quote": quote}, "analyst")
+    assert refused.status_code == 422, "whoever knew the old secret cannot sign quotes any more"
+    quote = request_quote(fresh_service)["quote"]
+    assert fresh_service.post("/v1/data/people/answers", {"quote": quote}, "analyst").status_code == 200
 
 
 WRONG = [None, 0, -1, 0.0, -0.1, "", "0", "-1", " ", "abc", "0.0", "1e-3", True, [], {}, "NaN", "0/1"]

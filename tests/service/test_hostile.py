@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from support.service import SECRET, RunningService, quiet_settings, run_service
 
-from tidegate.errors import SourceUnreadable
+from tidegate.cli.output import listen, stop_listening
+from tidegate.errors import SecondAccount, SourceUnreadable
 from tidegate.service import logs
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.middleware import CONTENT, is_deeper
@@ -342,6 +343,8 @@ def test_logs_and_errors_contain_no_private_value(
     said = capfd.readouterr()
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert sum(line["event"] == "request" for line in lines) >= 15
+    unnamed = [line for line in lines if 400 <= line.get("status", 0) < 500 and not line["refused"]]
+    assert not unnamed, "every refusal is logged and counted with its code"
     defects = [line for line in lines if line["event"] == "defect"]
     assert [line["place"].partition(" at ")[0] for line in defects] == ["ValueError", "ValueError"]
     for text in (*texts, stream.getvalue(), said.out, said.err, metrics):
@@ -375,6 +378,29 @@ def test_other_loggers_are_logged_without_their_messages() -> None:
     assert TYPED in traceback.format_exception_only(ValueError(TYPED))[0], "the marker would be found"
 
 
+def test_sentences_of_the_ledger_are_lines_of_the_log() -> None:
+    stream = io.StringIO()
+    handlers, level = list(logging.root.handlers), logging.root.level
+    listen()  # as a command does before it serves
+    logs.to_stream(stream)
+    try:
+        logging.getLogger("tidegate.ledger").debug("An entry is written.")
+        logging.getLogger("tidegate.ledger").warning("The witness %s cannot be reached.", "/mnt/other/note")
+        logs.log_event("flush-failed", place="here")
+        logs.log_event("defect", place="here")
+    finally:
+        stop_listening()
+        logging.root.handlers = handlers
+        logging.root.setLevel(level)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("notice", "warning"),
+        ("flush-failed", "warning"),
+        ("defect", "error"),
+    ]
+    assert lines[0]["text"] == "The witness /mnt/other/note cannot be reached."
+
+
 def test_only_an_owner_sees_the_location_of_a_missing_source(
     shared_service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,6 +408,21 @@ def test_only_an_owner_sees_the_location_of_a_missing_source(
     body = {"key": f"{SECRET}0007"}
     assert "/private/" in shared_service.post("/v1/data/people/desks/hq/status", body, "owner").text
     assert "/private/" not in shared_service.post("/v1/data/people/desks/hq/status", body, "respondent").text
+
+
+def test_only_an_owner_sees_the_ledger_of_another_account(
+    shared_service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken(self: Any, promise: str) -> Any:
+        raise SecondAccount('This source has the account "people".', 'Set ledger = "/private/people.ledger".')
+
+    monkeypatch.setattr(ServedDataset, "desk", taken)
+    path, body = "/v1/data/people/desks/hq/status", {"key": f"{SECRET}0007"}
+    assert "/private/" in shared_service.post(path, body, "owner").text
+    refused = shared_service.post(path, body, "respondent")
+    in_shape(refused, 422, "second-account")
+    assert "/private/" not in refused.text
+    assert refused.json()["do"] == "Ask the data holder to decide about it."
 
 
 def test_lone_surrogate_in_an_error_is_not_an_internal_error(shared_service: RunningService) -> None:

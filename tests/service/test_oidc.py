@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -190,6 +191,19 @@ def test_replayed_code_is_refused(gate: Gate) -> None:
     assert visitor.get(url).status_code == 200
     again = httpx.Client(base_url=gate.address, cookies=cookies, headers=HTML)
     assert refusal_of(again.get(url)).startswith("This sign-in was refused: the provider refused it")
+
+
+def test_wrong_secret_of_the_client_is_named_and_logged(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate.provider.set(groups={"u8": ["research"]})
+    monkeypatch.setenv("TIDEGATE_OIDC_SECRET", "another")
+    with caplog.at_level(logging.WARNING, "tidegate.service"):
+        visitor, page = sign_in(gate, "u8")
+    visitor.close()
+    assert refusal_of(page).endswith("does not accept the client id or the client secret of this service.")
+    (line,) = [record for record in caplog.records if record.message == "provider-refused"]
+    assert line.__dict__["facts"] == {"problem": "invalid_client"}
 
 
 def test_response_of_another_issuer_is_refused(gate: Gate) -> None:

@@ -32,6 +32,9 @@ def test_command_line_creates_lists_and_revokes_tokens(folder: Path) -> None:
     assert token["token"].startswith(f"tg_{token['id']}_")
     (listed,) = command("token", "list", policy)
     assert (listed["id"], listed["share"], "token" in listed) == (token["id"], "0.5", False)
+    shown = CliRunner().invoke(commands, ["token", "list", policy], env={"COLUMNS": "60"}).stdout
+    assert token["id"] in shown, "an id that is broken over two lines cannot be copied"
+    assert token["expires"][:10] in shown
     assert command("token", "revoke", policy, token["id"]) == {"revoked": token["id"]}
     assert command("token", "list", policy)[0]["revoked"]
     respondent = command("token", "make", policy, "--role", "respondent", "--name", "r", "--record", "p1")
@@ -102,10 +105,13 @@ def test_server_serves_several_data_sets_and_stops_gracefully(folder: Path) -> N
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), timeout=10) as strange:
             strange.sendall(b"GARBAGE SECRETBYTES\r\n\r\n")
             assert b"400" in strange.recv(1000)
+        said = (folder / "log").read_text()
+        assert f"Serving people, others on {url}" in said, "nothing waits in a buffer while the service runs"
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) in (0, -signal.SIGTERM)
     said = (folder / "log").read_text()
     events = [line["event"] for line in lines(folder)]
+    assert all(line.startswith(("{", "Serving ")) or not line for line in said.splitlines()), said
     assert events.count("request") >= 4
     assert "stopped" in events
     for word in ("SECRET", owner["token"], "Traceback"):

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from tidegate.cli.app import app as commands
 from tidegate.ledger import witness
+from tidegate.ledger.checkpoint import parse
 from tidegate.ledger.witness import configure
 from tidegate.service.background import Schedule
 
@@ -63,6 +64,29 @@ def test_witness_that_cannot_be_reached_or_is_late_is_reported(tmp_path: Path, m
         (disk / "people.checkpoint").write_text("another ledger\n1\nAAAA\n")
         schedule.check(datetime.now(UTC))
         assert service.get("/ready").json()["witnesses"][0]["problem"]
+
+
+def test_running_service_uses_a_witness_that_a_command_adds(tmp_path: Path) -> None:
+    address, note = str(tmp_path / "all.ledger"), tmp_path / "people.checkpoint"
+    with run_service(address, settings=quiet_settings()) as service:
+        schedule = Schedule(service.datasets, service.app.state.metrics)
+        schedule.check(datetime.now(UTC))
+        assert CliRunner().invoke(commands, ["ledger", "witness", address, "--add", str(note)]).exit_code == 0
+        added = parse(note.read_text()).size
+        schedule.check(datetime.now(UTC))
+        (state,) = service.get("/ready").json()["witnesses"]
+        assert (state["entries"], state["problem"]) == (added, "")
+        service.post("/v1/data/people/answers", QUERY)
+        assert service.datasets.ledger.witnesses is not None
+        service.datasets.ledger.witnesses.send()
+        assert parse(note.read_text()).size > added
+        assert CliRunner().invoke(commands, ["ledger", "witness", address, "--remove", str(note)]).exit_code == 0
+        removed = note.read_text()
+        schedule.check(datetime.now(UTC))
+        service.post("/v1/data/people/answers", {**QUERY, "epsilon": "0.2"})
+        schedule.check(datetime.now(UTC))
+        assert service.get("/ready").json()["witnesses"] == []
+        assert note.read_text() == removed, "a witness that was removed receives nothing more"
 
 
 def test_user_gets_the_proof_of_their_own_answer(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def list_jobs(policy: Path = POLICY, ledger: str = LEDGER, json: bool = JSON) ->
     if json:
         return emit(listed)
     columns = ["id", "dataset", "kind", "state", "says", "who", "made"]
-    return table(columns, [[str(row[column])[:40] for column in columns] for row in listed])
+    return table(columns, [[str(row[column])[:40] for column in columns] for row in listed], whole={0})
 
 
 @job.command("cancel")

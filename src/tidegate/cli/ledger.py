@@ -77,7 +77,11 @@ def show(
         )
     with ledger_file.store.reading() as connection:
         for standing in standings(connection):
-            seen = f"has seen {standing.entries:,} entries" if not standing.problem else standing.problem
+            seen = (
+                f"has seen everything up to entry {standing.entries - 1:,}"
+                if not standing.problem
+                else standing.problem
+            )
             say(f"Witness {standing.address}: {seen}")
     return say(f"head {ledger_file.head()}")
 
@@ -154,7 +158,9 @@ def verify_ledger(where: str, *, head: str, witnesses: list[str], since: Path | 
                 verdict.notes.append(f"The witness {notes.shown(address)} has no checkpoint yet.")
                 continue
             seen = witnessing.compare(connection, note, address)
-            verdict.notes.append(f"The witness {notes.shown(address)} has seen the first {seen.size:,} entries.")
+            verdict.notes.append(
+                f"The witness {notes.shown(address)} has seen everything up to entry {seen.size - 1:,}."
+            )
     note_work(ledger_file, "verification", holds=verdict.holds, entries=verdict.entries)
     return verdict
 

@@ -42,7 +42,7 @@ def witness(
     if json:
         return emit({"witnesses": [state.__dict__ for state in states], "keys": [str(key) for key in keys]})
     for state in states:
-        say(f"{state.address}: {state.problem or f'has seen {state.entries:,} entries'}")
+        say(f"{state.address}: {state.problem or f'has seen everything up to entry {state.entries - 1:,}'}")
     return say(*([] if states else ["There are no witnesses."]), *(f"key {key}" for key in keys))
 
 

@@ -84,19 +84,22 @@ def emit(value: Any) -> None:
 
 
 def say(*lines: str) -> None:
-    """Print sentences."""
-    print("\n".join(lines))
+    """Print sentences at once: a service that runs for weeks would otherwise leave its sign-in link in a buffer."""
+    print("\n".join(lines), flush=True)
 
 
-def table(headers: list[str], rows: list[list[str]], *, right: set[int] | None = None) -> None:
-    """Print a small table."""
+def table(
+    headers: list[str], rows: list[list[str]], *, right: set[int] | None = None, whole: set[int] | None = None
+) -> None:
+    """Print a small table. Cells of the columns `whole` are never broken: they are there to be copied."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for number, header in enumerate(headers):
-        grid.add_column(header, justify="right" if number in (right or set()) else "left", overflow="fold")
+        is_whole, is_right = number in (whole or set()), number in (right or set())
+        grid.add_column(header, justify="right" if is_right else "left", overflow="fold", no_wrap=is_whole)
     for row in rows:
         grid.add_row(*row)
     Console(highlight=False).print(grid)

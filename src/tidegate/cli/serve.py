@@ -325,7 +325,8 @@ def list_all(policy: Path = POLICY, ledger: str = LEDGER, json: bool = JSON) -> 
     if json:
         return emit(listed)
     columns = ["id", "role", "name", "dataset", "share", "expires", "revoked"]
-    return table(columns, [[str(row[column] or "")[:19] for column in columns] for row in listed])
+    rows = [[str(row[column] or "") for column in columns] for row in listed]
+    return table(columns, [[*row[:-2], row[-2][:10], row[-1][:10]] for row in rows], whole={0, 5, 6})
 
 
 @token.command("revoke")

@@ -56,17 +56,32 @@ def backup(ledger: Ledger, to: str | Path) -> Copied:
     verdicts: list[Verdict] = []
 
     def write(temporary: Path) -> None:
-        if ledger.store.path is not None:
-            copy_file(ledger.store.path, temporary)
-        else:
-            with _empty_ledger(temporary) as target, ledger.store.reading() as source:
-                copy_rows(source, target)
-        mark(temporary, file.BACKUP)
+        with _written(path):
+            if ledger.store.path is not None:
+                copy_file(ledger.store.path, temporary)
+            else:
+                with _empty_ledger(temporary) as target, ledger.store.reading() as source:
+                    copy_rows(source, target)
+            mark(temporary, file.BACKUP)
         verdicts.append(verify_file(temporary))
 
     if path.exists() or not file.create(path, write):
         raise LedgerUnavailable(f"The file {path} exists.", "Name a new file: a backup never replaces another.")
     return Copied(str(path), verdicts[0].entries, verdicts[0].head, path.stat().st_size)
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    problem = ""
+    try:
+        yield
+    except sqlite3.Error as error:  # its text can contain values
+        problem = str(getattr(error, "sqlite_errorname", "")) or type(error).__name__
+    if problem:
+        raise LedgerUnavailable(
+            f"The backup {path} cannot be written ({problem}). The ledger is unchanged.",
+            "Check that its disk is neither full nor damaged, or name a file on another disk.",
+        )
 
 
 def copy_file(source: Path, to: Path) -> None:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tidegate.accounting.budget import SHORT
-from tidegate.errors import LedgerError, TableError, Unsupported
+from tidegate.errors import LedgerError, SecondAccount, TableError
 from tidegate.ledger import partners, queries
 from tidegate.ledger.chain import SERVICE
 from tidegate.ledger.entry import OPENED
@@ -68,7 +68,7 @@ class SourceGuard:
         """Refuse a source that has another account; return the function that records the new one, once it is open.
 
         Raises:
-            Unsupported: The source has an account elsewhere, and neither the policy nor a reason admits another one.
+            SecondAccount: The source has an account elsewhere, and neither the policy nor a reason admits another one.
         """
         try:
             names = self.names()
@@ -116,12 +116,12 @@ def _claim(ledger: Ledger, account: str, names: SourceNames, state: SourceState)
 STATE_WHY = 'state why: --new-account "REASON", in Python new_account="REASON"'
 
 
-def _refusal(claim: Claim, other: KnownAccount, spent: str) -> Unsupported:
+def _refusal(claim: Claim, other: KnownAccount, spent: str) -> SecondAccount:
     shown = Path(other.address).name if other.address else "a database"
     is_here = other.ledger == claim.ledger
     where = f' and ledger = "{other.address}"' if other.address and not is_here else ""
     same_ledger = "" if is_here else ", in the same ledger"
-    return Unsupported(
+    return SecondAccount(
         f'This source has the account "{other.account}" in {"this ledger" if is_here else shown}{spent}.',
         f'To continue with it, set name = "{other.account}"{where} in [dataset]. To charge two accounts together{same_ledger}, '
         f'set shares_persons_with = ["{other.account}"]. To open a separate account, {STATE_WHY}.',

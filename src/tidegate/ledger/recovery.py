@@ -72,7 +72,7 @@ def write_off(connection: Connection, options: Options) -> dict[str, str]:
         return {}
     if not options.write_off:
         raise LedgerUnavailable(
-            f"A witness has seen {seen.size:,} entries of this ledger, and the backup has {size:,}.",
+            f"A witness has seen this ledger up to entry {seen.size - 1:,}, and the backup ends with entry {size - 1:,}.",
             "Restore a newer backup, or restore with --write-off, which charges every account up to its witnessed total.",
         )
     charged = {}

@@ -11,7 +11,7 @@ import os
 import secrets as system
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from tidegate.accounting import ZERO, Amount
 from tidegate.errors import LedgerError, LedgerUnavailable
-from tidegate.ledger import file, partners, queries, recovery, shares, totals
+from tidegate.ledger import file, partners, queries, recovery, shares, totals, witness
 from tidegate.ledger.backup import Copied, copy_file, copy_rows, mark, verify_file
 from tidegate.ledger.chain import append
 from tidegate.ledger.entry import CREATED, DECIDED, OPENED, Entry
@@ -48,8 +48,8 @@ def restore(
         head: The newest head that you noted. The backup must contain it.
         write_off: Accept a backup that lacks entries of the ledger at `address`. Their charges are charged again, so that
             no account and no user regains budget.
-        witnesses: Addresses of checkpoints, in addition to those in the settings of the backup. A backup with fewer entries
-            than they have seen is written off up to their totals, or refused.
+        witnesses: Addresses of checkpoints, in addition to those in the settings of the backup and of the replaced ledger. A
+            backup with fewer entries than they have seen is written off up to their totals, or refused.
         policies: Policies of accounts that the backup lacks.
 
     Guarantee:
@@ -78,7 +78,8 @@ def restore(
             file.refuse_partial(origin, read_only=True)
         with _locked_file(path, same=path.exists() and origin.samefile(path)) as connection:
             newest = _newest(path) if connection else None
-            options = recovery.Options(head, write_off, witnesses, policies)
+            stored = _stored_witnesses(path) if connection else ()
+            options = recovery.Options(head, write_off, (*witnesses, *stored), policies)
             charged, now = _bring_up(temporary, newest, verdict, options)
             aside = ""
             if connection is not None:
@@ -100,6 +101,7 @@ def _restore_database(origin: Path, address: str, options: recovery.Options) -> 
     try:
         with ledger.store.writing() as target, stored.store.reading() as source:
             newest = None if ledger.store.created else _known(queries.every(target))
+            options = replace(options, witnesses=(*options.witnesses, *witness.stored_addresses(target)))
             _refuse_newer(queries.every(source), newest, write_off=options.write_off)
             for table in reversed(metadata.sorted_tables):
                 target.execute(table.delete())
@@ -159,6 +161,16 @@ def _known(entries: list[Entry]) -> _Newest:
             spent[entry.account] = max(spent.get(entry.account, ZERO), total)
             shares.add(by, entry)
     return _Newest(entries, spent, by)
+
+
+def _stored_witnesses(path: Path) -> tuple[str, ...]:
+    """Return the witnesses of the replaced ledger: a backup from before they were added must not lose them."""
+    with (
+        contextlib.suppress(sqlite3.Error),  # an earlier schema, or a damaged file
+        contextlib.closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?immutable=1", uri=True)) as connection,
+    ):
+        return tuple(str(address) for (address,) in connection.execute("SELECT address FROM tidegate_witnesses"))
+    return ()
 
 
 def _newest(path: Path) -> _Newest | None:

@@ -7,10 +7,11 @@ because later decisions depend on it; the entry about the deletion contains the 
 from __future__ import annotations
 
 import secrets as system
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 
 from sqlalchemy import Connection, delete, select, update
 
+from tidegate.errors import Unsupported
 from tidegate.ledger import diaries, queries, witness
 from tidegate.ledger.chain import NOTHING, SERVICE, append, commitment, moment_text, unchanged
 from tidegate.ledger.entry import EXPIRED, ROTATED, WITHDRAWN, canonical
@@ -28,7 +29,15 @@ def expire(ledger: Ledger, before: date, *, user: str = "") -> dict[str, int]:
 
     Returns:
         The number of deleted records, of withdrawn requests, and of deleted diaries.
+
+    Raises:
+        Unsupported: The day is later than tomorrow, which would be a mistake: tomorrow already covers everything.
     """
+    if before > datetime.now(UTC).date() + timedelta(days=1):
+        raise Unsupported(
+            f"The day {before} is in the future, so that all contents would be deleted.",
+            "Check the year. To delete everything until now, use the day of tomorrow.",
+        )
     moment = moment_text(datetime.combine(before, time(), UTC))
     with ledger.store.reading() as connection:
         query = select(requests.c.account).distinct().order_by(requests.c.account)

@@ -161,7 +161,8 @@ def compare(connection: Connection, note: str, address: str) -> Checkpoint:
         )
     if seen.size > size:
         raise LedgerUnavailable(
-            f"The ledger has {size:,} entries, but the witness {where} has seen {seen.size:,}: the latest entries are missing.",
+            f"The ledger ends with entry {size - 1:,}, but the witness {where} has seen it up to entry {seen.size - 1:,}: the "
+            "latest entries are missing.",
             "Restore a newer copy. If there is none, restore this one with --write-off --witness ADDRESS, which charges every "
             "account up to its witnessed total.",
         )
@@ -182,8 +183,8 @@ def refuse_missing(path: Path | None, addresses: Sequence[str]) -> None:
         seen = _read_quietly(address)
         if seen is not None:
             raise LedgerUnavailable(
-                f"There is no ledger at {path}, but the witness {notes.shown(address)} has seen one with "
-                f"{notation.parse(seen).size:,} entries: it was moved or deleted.",
+                f"There is no ledger at {path}, but the witness {notes.shown(address)} has seen one up to "
+                f"entry {notation.parse(seen).size - 1:,}: it was moved or deleted.",
                 "Move the ledger back, or restore a backup: tidegate ledger restore POLICY BACKUP.",
             )
 
@@ -281,6 +282,7 @@ class Witnesses:
         """Send the newest checkpoint to every witness that has not seen it; return their states."""
         with self._turn:
             self._is_due = False
+            self._refresh()
             result = []
             for address in self.addresses:
                 try:
@@ -290,6 +292,19 @@ class Witnesses:
                 self._report(result[-1])
             self._is_due |= any(standing.problem for standing in result)
             return result
+
+    def _refresh(self) -> None:
+        """Use the addresses that are in the settings now: another process can have added or removed some."""
+        try:
+            with self._store.reading() as connection:
+                stored = tuple(stored_addresses(connection))
+        except LedgerUnavailable:  # the addresses of before are tried, and report it
+            return
+        added = set(stored) - set(self.addresses)
+        self._reached |= {notes.shown(address): (0, time.monotonic()) for address in added}
+        self.addresses = stored
+        if added:
+            self._store.after_commit = self.notify
 
     def _send(self, address: str) -> Standing:
         note = notes.read(address)
@@ -318,7 +333,8 @@ class Witnesses:
     @property
     def problems(self) -> dict[str, str]:
         """The witnesses that the last checkpoint did not reach, with the reasons."""
-        return {address: problem for address, problem in self._problems.items() if problem}
+        used = set(map(notes.shown, self.addresses))
+        return {address: problem for address, problem in self._problems.items() if problem and address in used}
 
     def states(self) -> list[Standing]:
         """Return the state of every witness as this process knows it, without asking the witness."""

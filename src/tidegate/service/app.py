@@ -172,7 +172,6 @@ def create_app(settings: Settings, datasets: ServedDatasets | None = None) -> Fa
     app.state.sign_in_limits = Buckets(settings.sign_in_rate, settings.sign_in_burst)
     app.state.job_feed = JobFeed(served.ledger.store, settings)
     app.state.poll_limits = NetworkBuckets(settings.poll_rate, settings.poll_burst)
-    app.state.record_secret = app.state.guard.callers.tokens.secret()
     for part in (*PARTS, *PAGES):
         app.include_router(part.routes)
     app.exception_handler(TidegateError)(tidegate_error)

@@ -34,7 +34,13 @@ SEPARATOR = ";"  # between the parts of a list in a variable or a flag
 PATHS = {"policies", "folder", "polls"}  # in a file, relative to its folder
 ADDRESSES = {"ledger", "databases"}  # can contain a password
 PRIVATE = ("secret", "password")  # parts of names whose values are never shown
-RANGES = {"port": (1, 65535), "workers": (1, 64)}
+RANGES = {"port": (1, 65535), "workers": (1, 64), "threads": (1, 1024)}
+LEAST = {  # with less, the service would answer nobody, end every session, or never pause
+    **dict.fromkeys(("idle_minutes", "oidc_minutes", "patience", "sign_in_burst", "caller_burst", "address_burst"), 1),
+    **dict.fromkeys(("job_attempts", "deepest_json", "most_headers", "largest_headers", "largest_body"), 1),
+    "sign_in_hours": 0.1,
+    "job_beat": 0.01,
+}
 YES, NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 KINDS = {
     "str": "text",
@@ -228,9 +234,10 @@ def _parse(name: str, value: Any, origin: str) -> Any:
         seen = "" if name in ADDRESSES or any(part in name for part in PRIVATE) else f', but it is "{value}"'
         raise Unsupported(f"`{name}` ({origin}) must be {KINDS.get(kind, kind)}{seen}.", "Correct the value.")
     if isinstance(parsed, int | float) and not isinstance(parsed, bool):
-        low, high = RANGES.get(name, (0, math.inf))
+        low, high = RANGES.get(name, (LEAST.get(name, 0), math.inf))
         if not low <= parsed <= high or math.isinf(parsed):
-            limit = f"between {low} and {high}" if name in RANGES else "finite and not negative"
+            limit = f"finite and at least {low}" if low else "finite and not negative"
+            limit = f"between {low} and {high}" if name in RANGES else limit
             raise Unsupported(f"`{name}` ({origin}) is {parsed:g}; it must be {limit}.", "Correct the value.")
     return parsed
 

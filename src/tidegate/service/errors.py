@@ -33,6 +33,7 @@ from tidegate.errors import (
     PolicyError,
     PolicyLoosened,
     RequestError,
+    SecondAccount,
     StalePolicy,
     StaleQuote,
     TableError,
@@ -82,9 +83,14 @@ DESCRIPTIONS = {
     429: "Too many requests; the Retry-After header gives the seconds to wait",
     503: "The data or the ledger is not available",
 }
+LATER = "Try again later. The same request is not charged twice."
 HIDDEN = {
-    TableError: "The data of this data set is not available.",
-    LedgerError: "The ledger is not available, so nothing was charged.",
+    TableError: ("The data of this data set is not available.", LATER),
+    LedgerError: ("The ledger is not available, so nothing was charged.", LATER),
+    SecondAccount: (
+        "This data set is not ready: its data has another account.",
+        "Ask the data holder to decide about it.",
+    ),
 }
 
 
@@ -94,16 +100,11 @@ def status_of(error: TidegateError) -> int:
 
 
 def content_of(error: TidegateError, *, owner: bool = False) -> dict[str, Any]:
-    """Return code, what, do and facts as JSON values. If the data or the ledger fails, only an owner sees the location."""
+    """Return code, what, do and facts as JSON values. Only an owner sees where the data or a ledger is."""
     content = error.to_dict()["error"]
-    if status_of(error) == 503 and not owner:
-        what = next(message for kind, message in HIDDEN.items() if isinstance(error, kind))
-        content = {
-            **content,
-            "what": what,
-            "do": "Try again later. The same request is not charged twice.",
-            "facts": {},
-        }
+    if (status_of(error) == 503 or isinstance(error, SecondAccount)) and not owner:
+        what, do = next(texts for kind, texts in HIDDEN.items() if isinstance(error, kind))
+        content = {**content, "what": what, "do": do, "facts": {}}
     values: dict[str, Any] = _replace_surrogates(json.loads(json.dumps(content, default=str)))
     return values
 
@@ -189,6 +190,8 @@ def _describe_failure(failure: Any) -> str:
 async def http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     headers = dict((error.headers if isinstance(error, HTTPException) else None) or {})
+    if status < 500:
+        request.state.refused = "not-there" if status in (404, 405) else "unsupported"
     if status == 404 and is_page(request):
         return refusal(request, {"what": "This page does not exist.", "do": ""}, 404)
     if status == 404:

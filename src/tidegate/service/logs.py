@@ -12,11 +12,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 LOG = logging.getLogger("tidegate.service")
+NOTICED = ("tidegate.ledger", "tidegate.tables")  # their sentences name files and addresses, and no value
+LEVELS = {
+    "defect": logging.ERROR,
+    **dict.fromkeys(("policy-not-taken", "provider-unreachable", "provider-refused"), logging.WARNING),
+}
 
 
 def log_event(event: str, **facts: Any) -> None:
-    """Write a log line."""
-    LOG.info(event, extra={"facts": facts})
+    """Write a log line. Work that fails and is tried again is a warning."""
+    is_failure = event.endswith(("-failed", "-lost", "-interrupted"))
+    LOG.log(LEVELS.get(event, logging.WARNING if is_failure else logging.INFO), event, extra={"facts": facts})
 
 
 class Lines(logging.Formatter):
@@ -28,6 +34,8 @@ class Lines(logging.Formatter):
         facts = getattr(record, "facts", None)
         if facts is not None:
             return json.dumps({**line, "event": record.getMessage(), **facts})
+        if record.name in NOTICED and not record.exc_info:
+            return json.dumps({**line, "event": "notice", "text": record.getMessage()})
         if record.name.startswith("uvicorn") and not record.exc_info:
             return json.dumps({**line, "event": record.getMessage()})
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
@@ -41,6 +49,6 @@ def to_stream(stream: Any = None) -> None:
     logging.root.handlers = [handler]
     logging.root.setLevel(logging.WARNING)
     LOG.setLevel(logging.INFO)
-    for name in ("uvicorn", "uvicorn.error"):
+    for name in ("uvicorn", "uvicorn.error", *NOTICED):
         logging.getLogger(name).handlers, logging.getLogger(name).propagate = [], True
-    logging.getLogger("uvicorn.error").setLevel(logging.INFO)
+        logging.getLogger(name).setLevel(logging.INFO)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from tidegate.errors import SourceMissing, SourceUnreadable, did_you_mean
@@ -30,11 +32,20 @@ def check_header(policy: Policy, folder: Path) -> bool:
 
 
 def find_file(path: Path) -> None:
-    """Refuse a source that does not exist."""
-    if not path.exists():
+    """Refuse a source that does not exist or that the user of this process cannot read."""
+    is_there = is_denied = True
+    with suppress(PermissionError):  # of a folder above it
+        is_there = path.exists()
+        is_denied = is_there and not os.access(path, os.R_OK)
+    if not is_there:
         raise SourceMissing(
             f'There is no file "{path}".',
             "Correct `source` in the policy. Relative paths start from the policy file's folder.",
+        )
+    if is_denied:
+        raise SourceMissing(
+            f'The file "{path}" cannot be read: Permission denied.',
+            "Allow the user who runs Tidegate to read it and to enter its folders.",
         )
 
 

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from tidegate.errors import SourceMissing, Unsupported
 from tidegate.extras import late
 from tidegate.policy import Policy
+from tidegate.tables.header import find_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -230,6 +231,7 @@ def _digest_of_files(path: Path, files: list[Path]) -> str:
     """Return a digest of names and contents. The path of the source itself does not count: it can be moved."""
     total = hashlib.sha256()
     for file in files:
+        find_file(file)
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
         total.update(f"{file.relative_to(path)} {digest}\n".encode())

@@ -80,6 +80,14 @@ class Callers:
         # by hash: the token, the time of verification, the time of the last lookup
         self._known: dict[bytes, tuple[StoredToken, float, float]] = {}
         self._turn = threading.Lock()
+        self._secret, self._secret_until = b"", 0.0
+
+    def secret(self) -> bytes:
+        """Return the secret of the service. It is read again after a second: `tidegate ledger rotate` can replace it."""
+        now = time.monotonic()
+        if now >= self._secret_until:
+            self._secret, self._secret_until = self.tokens.secret(), now + FRESH
+        return self._secret
 
     def find_remembered(self, credential: str, *, cookie: bool) -> Caller | None:
         """Return the caller if the token or cookie was verified recently and looked up just now, without reading anything."""

@@ -25,6 +25,7 @@ from tidegate.errors import NotSignedIn, Unreachable
 from tidegate.extras import extra
 from tidegate.service.access.groups import client_secret, groups_in
 from tidegate.service.access.sessions import FLOW_SECONDS
+from tidegate.service.logs import log_event
 from tidegate.service.settings import Settings
 
 with extra("oidc", "Sign-in with OpenID Connect"):
@@ -41,6 +42,7 @@ SECONDS = 5.0  # until the provider counts as unreachable
 SKEW = 60  # seconds that the clocks of provider and service can differ
 METADATA_SECONDS = 3600.0
 LONGEST = 200_000  # bytes of a response
+OF_CLIENT = ("invalid_client", "unauthorized_client")  # errors (RFC 6749, 5.2) that no user can correct
 
 
 @dataclass(frozen=True)
@@ -172,17 +174,20 @@ class Provider:
 
     def _fetch(self, redirect: str, options: dict[str, str]) -> dict[str, Any]:
         """Return the answer of the token endpoint."""
-        endpoint, is_refused = self._endpoint("token_endpoint"), False
+        endpoint, refused = self._endpoint("token_endpoint"), ""
         try:
             with self._client(redirect) as client:
                 if options["grant_type"] == "refresh_token":
                     return dict(client.refresh_token(endpoint, refresh_token=options["refresh_token"]))
                 return dict(client.fetch_token(endpoint, **options))
-        except AuthlibBaseError:
-            is_refused = True
+        except AuthlibBaseError as error:
+            refused = error.error if error.error in OF_CLIENT else "other"  # what a provider sends is not logged
         except (httpx2.HTTPError, ValueError):
             pass
-        raise _refusal("the provider refused it: it was used before, or has expired") if is_refused else _unreachable()
+        if refused in OF_CLIENT:
+            log_event("provider-refused", problem=refused)
+            raise _refusal("the provider does not accept the client id or the client secret of this service")
+        raise _refusal("the provider refused it: it was used before, or has expired") if refused else _unreachable()
 
     def _get(self, url: str, *, bearer: str = "") -> dict[str, Any]:
         content: Any = None

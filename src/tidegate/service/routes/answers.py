@@ -232,7 +232,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
         }
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
         offer |= preview.account.in_all_units(FREE, after=preview.account.totals)
-    offer["quote"] = quoted.sign(quote_secret(request.app.state.record_secret)) if offer["fits"] else None
+    offer["quote"] = quoted.sign(quote_secret(request.app.state.guard.callers.secret())) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
     offer["link"] = answer_url(served.name, sha256(canonical(planned.identity())))
     offer["code"] = query_code(queries, options, address=address, dataset=served.name, sql=body.sql or "", fit=False)
@@ -316,7 +316,7 @@ def _read_purchase(
 ) -> tuple[SqlPlan | tuple[Query, ...], dict[str, Any]]:
     """Return the queries (or the plan of SQL) and the loss of a quote, checked against the current policy."""
     body.refuse_both()
-    quoted = read_quote(body.quote or "", quote_secret(request.app.state.record_secret))
+    quoted = read_quote(body.quote or "", quote_secret(request.app.state.guard.callers.secret()))
     quoted.refuse_stale(served.policy)
     question = served.planned(quoted.sql) if quoted.sql else quoted.queries
     return question, {**_stated(quoted.loss), "plan": quoted.planning}

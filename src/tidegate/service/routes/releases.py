@@ -331,7 +331,7 @@ def key_column(served: ServedDataset) -> str:
 
 
 def _refuse_others(request: Request, served: ServedDataset, caller: Caller, keys: list[str]) -> None:
-    caller.refuse_other_records(request.app.state.record_secret, served.name, keys)
+    caller.refuse_other_records(request.app.state.guard.callers.secret(), served.name, keys)
 
 
 def _group(names: list[str], target: int | None) -> str:
