@@ -249,8 +249,11 @@ def _put_entries(store: Store, entries: Entries) -> None:
 
 
 def open_witnessed(path: Path) -> None:
-    """Compare a ledger with the witnesses in its settings, as opening it does. Those of the environment are left out."""
-    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
+    """Open a ledger, which compares it with the witness in its settings."""
+    if not witness.named_addresses(()):
+        Ledger(str(path)).close()
+        return
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:  # witnesses of the environment belong to other ledgers
         witness.Witnesses(ledger.store)
 
 
