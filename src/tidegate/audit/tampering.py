@@ -253,7 +253,8 @@ def open_witnessed(path: Path) -> None:
     if not witness.named_addresses(()):
         Ledger(str(path)).close()
         return
-    with closing(Ledger(str(path), is_witnessed=False)) as ledger:  # witnesses of the environment belong to other ledgers
+    # witnesses of the environment belong to other ledgers
+    with closing(Ledger(str(path), is_witnessed=False)) as ledger:
         witness.Witnesses(ledger.store)
 
 
