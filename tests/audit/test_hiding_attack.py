@@ -315,9 +315,9 @@ class Open(Session):
         super().__init__(replace(policy, hidings={}))
 
 
-def ask_all(asked: Policy, **options: Any) -> Finding:
-    assert asked.hiding is not None
-    return hiding.ask_for_composition("camp", asked, asked.hiding, **options)
+def ask_all(promised: Policy, **options: Any) -> Finding:
+    assert promised.hiding is not None
+    return hiding.ask_for_composition("camp", promised, promised.hiding, **options)
 
 
 def test_answers_that_combine_the_columns_are_refused_before_any_entry() -> None:
@@ -328,8 +328,8 @@ def test_answers_that_combine_the_columns_are_refused_before_any_entry() -> None
         {"day": Date(dt.date(2026, 1, 1), dt.date(2026, 1, 31)), "rank": Integer(0, 3)},
         hidings={"camp": Hiding(reveals="day", about="rank", mix="table")},
     )
-    for asked, requests in ((policy(), 14), (person, 14), (dates, 15)):
-        finding = ask_all(asked)
+    for promised, requests in ((policy(), 14), (person, 14), (dates, 15)):
+        finding = ask_all(promised)
         assert (finding.verdict, finding.tries, finding.alpha) == ("held", requests, None), finding.says
 
 

@@ -114,8 +114,8 @@ def test_no_witness_receives_checkpoints_of_simulated_ledgers(witnessed: Policy,
 
 @pytest.mark.long
 def test_no_witness_receives_checkpoints_from_any_attack(witnessed: Policy, tmp_path: Path) -> None:
-    asked = Collection("wave", {"sex": Question("sex", Category(("f", "m")), "randomized-response", epsilon=1)})
-    report = audit(replace(witnessed, collections={"wave": asked}), seconds=2, seed=5)
+    poll = Collection("wave", {"sex": Question("sex", Category(("f", "m")), "randomized-response", epsilon=1)})
+    report = audit(replace(witnessed, collections={"wave": poll}), seconds=2, seed=5)
     assert {finding.verb for finding in report.findings} == {"answer", "collect", "synthesize", "ledger"}
     assert list((tmp_path / "witnesses").iterdir()) == []
 

@@ -39,6 +39,7 @@ UNTRIED: dict[str, tuple[str, ...]] = {
     "synthesize": (
         "Your own models, if a step loses more than it states.",
         "Tables that are requested with `delta`: those with an epsilon or with Z are attacked.",
+        "Neighbors with different numbers of rows of one person: simulated ones have equally many.",
     ),
     "ledger": (
         "Changes below the ledger's own tables, by the database server or its disk.",

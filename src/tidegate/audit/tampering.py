@@ -249,7 +249,11 @@ def _put_entries(store: Store, entries: Entries) -> None:
 
 
 def open_witnessed(path: Path) -> None:
-    """Compare a ledger with the witnesses in its settings, as opening it does. Those of the environment are left out."""
+    """Open a ledger, which compares it with the witness in its settings."""
+    if not witness.named_addresses(()):
+        Ledger(str(path)).close()
+        return
+    # witnesses of the environment belong to other ledgers
     with closing(Ledger(str(path), is_witnessed=False)) as ledger:
         witness.Witnesses(ledger.store)
 

@@ -126,7 +126,7 @@ def query_partners(situation: Situation, *, door: Door = Session) -> Finding:
     The second policy declares it. Either account is queried first, and both in turns. Exact: all answers together must fit
     into the limit, which each account has for itself.
     """
-    clock, over, given = Clock(0), 0, 0
+    clock, over, count = Clock(0), 0, 0
     queries, loss = _variants(situation.questions()[0]), whole_budget(situation.policy).part(PARTS)
     table = _engine(situation, situation.special)
     with TemporaryDirectory() as folder:
@@ -136,14 +136,14 @@ def query_partners(situation: Situation, *, door: Door = Session) -> Finding:
                 first = front.open(table)
                 accounts, answers = (first, front.open(table, partners=[first.policy.dataset.name])), list[Answer]()
                 for turn, account in enumerate(turns):
-                    asked = queries if len(turns) == 2 else queries[turn : turn + 1]
-                    answers += ask_session(accounts[account], asked, loss=loss)
-                over, given = over + _exceed(answers, situation), given + len(answers)
+                    batch = queries if len(turns) == 2 else queries[turn : turn + 1]
+                    answers += ask_session(accounts[account], batch, loss=loss)
+                over, count = over + _exceed(answers, situation), count + len(answers)
             problems = front.problems()
         finally:
             front.close()
     says = (
-        f"Three pairs of accounts with the same persons were queried for half of the budget each, {given} answers in all: "
+        f"Three pairs of accounts with the same persons were queried for half of the budget each, {count} answers in all: "
         + (
             f"{over} of them released more than one limit allows."
             if over
@@ -153,7 +153,7 @@ def query_partners(situation: Situation, *, door: Door = Session) -> Finding:
     says += f" Their ledger is not consistent: {problems[0]}" if problems else " Their ledger is consistent."
     promise = "accounts that share persons stay within every limit of each of them together"
     verdict: Verdict = "broken" if over or problems else "held"
-    return Finding("answer", promise, PARTNERS, KNOWS, says, verdict, tries=given, seconds=clock.spent)
+    return Finding("answer", promise, PARTNERS, KNOWS, says, verdict, tries=count, seconds=clock.spent)
 
 
 def _variants(query: Query) -> list[Query]:
