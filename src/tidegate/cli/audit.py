@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from tidegate.cli.output import JSON, emit, say
+from tidegate.cli.output import JSON, emit, say, stop_listening
 from tidegate.errors import Unsupported
 from tidegate.extras import require
 
@@ -34,6 +34,7 @@ def audit(
 
     if not 0 < seconds <= 86_400 or (seed is not None and seed < 0):
         raise Unsupported("`--seconds` must be above 0 and at most 86,400 (a day), and `--seed` must be 0 or more.")
+    stop_listening()  # the ledgers that attacks create are temporary
     with tg.open(policy, ledger=ledger) as session:
         report = attack(
             session.policy,
