@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -170,6 +171,26 @@ def test_copy_of_the_main_file_of_a_ledger_in_use_is_refused(in_use: Path) -> No
     code, _, err = run(in_use.parent, "ledger", "verify", str(copy))
     assert code == 2
     assert "tidegate ledger backup" in err
+
+
+@pytest.mark.parametrize("seconds", [0.2, 5.0])
+def test_opening_waits_while_the_last_user_closes_the_ledger(in_use: Path, seconds: float) -> None:
+    """SQLite removes the log when the last connection is closed; the file is marked a moment later."""
+    closing = in_use.with_name("closing.ledger")
+    with sqlite3.connect(in_use) as source, sqlite3.connect(closing) as target:
+        source.backup(target)
+    source.close()
+    target.close()
+    timer = threading.Timer(seconds, file.settle_closed, [closing])
+    timer.start()
+    try:
+        if seconds > file.CLOSING:
+            with pytest.raises(LedgerUnavailable, match="latest entries are missing"):
+                Ledger(str(closing))
+        else:
+            Ledger(str(closing)).close()
+    finally:
+        timer.cancel()
 
 
 @pytest.mark.long  # test_copy_after_a_kill_needs_its_log_and_the_ledger_works is similar

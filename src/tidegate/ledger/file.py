@@ -29,6 +29,7 @@ EARLIER, WHOLE, IN_USE, BACKUP = 0, 1, 2, 3  # user_version; earlier versions of
 PRIVATE = 0o600
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _COMPANIONS = ("-wal", "-journal", ".reports", ".diaries")  # files that exist next to a ledger only
+CLOSING = 1.0  # seconds that the last user of a ledger can need to mark its file after SQLite removed the log
 _warned: set[str] = set()
 
 
@@ -91,6 +92,14 @@ def is_partial(path: Path) -> bool:
     return path.is_file() and mark_of(path) == IN_USE and not log_of(path).exists()
 
 
+def _stays_partial(path: Path) -> bool:
+    """Return whether a file is partial for longer than its last user needs between removing the log and marking the file."""
+    until = time.monotonic() + CLOSING
+    while (partial := is_partial(path)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return partial
+
+
 def refuse_missing(path: Path) -> None:
     """Refuse to create a ledger if a file next to its address shows that there was one."""
     for end in _COMPANIONS:
@@ -120,7 +129,7 @@ def refuse_partial(path: Path, *, read_only: bool) -> None:
                 "to start again.",
             )
         mark = mark_of(path)
-    if is_partial(path):
+    if _stays_partial(path):
         raise LedgerUnavailable(
             f"{path} was copied without {path.name}-wal from a ledger in use: its latest entries are missing.",
             f"Copy {path.name}-wal as well, or restore a backup (tidegate ledger backup makes one while the ledger is in use). "
