@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -130,9 +130,10 @@ def ledger_file(folder: Path, ledger: Ledger) -> Path:
 def test_expired_diary_is_never_learned_again(ledger: Ledger) -> None:
     for entry in charges(ledger):
         begin(ledger, entry)
-    assert expire(ledger, date.today() - timedelta(days=1))["diaries"] == 0
-    assert expire(ledger, date.today() + timedelta(days=2), user="olga") == {"deleted": 0, "withdrawn": 0, "diaries": 2}
-    assert expire(ledger, date.today() + timedelta(days=2))["diaries"] == 0
+    today = datetime.now(UTC).date()
+    assert expire(ledger, today - timedelta(days=1))["diaries"] == 0
+    assert expire(ledger, today + timedelta(days=1), user="olga") == {"deleted": 0, "withdrawn": 0, "diaries": 2}
+    assert expire(ledger, today + timedelta(days=1))["diaries"] == 0
     for entry in charges(ledger):
         with pytest.raises(Unsupported, match="was deleted"), open_diaries(ledger, entry):
             pass
