@@ -61,7 +61,8 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
 
 def _servers() -> tuple[Servers, str]:
     """Return the command of each server with its environment, and which is missing and why."""
-    path = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", ""), sysconfig.get_paths()["purelib"]])
+    folders = [str(HERE.parent), str(HERE.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    path = os.pathsep.join([*folders, sysconfig.get_paths()["purelib"]])
     own = {**os.environ, "PYTHONPATH": path, **bench_service.ALONE}
     servers: Servers = {"uvicorn": (lambda app, port: [sys.executable, "-c", RUN, app, str(port)], own)}
     try:
