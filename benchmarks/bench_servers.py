@@ -52,7 +52,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
         yield record(case, 1, {name: [work(server)] for name, server in servers.items()}, missing)
     for case, start in {
         "headers": b"GET /health HT",
-        "body": b"POST /bare HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{",
+        "body": b"POST /bare HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
     }.items():
         seconds = {name: [beside_half_open(server, start)] for name, server in servers.items()}
         yield record(f"half-open {case}", HALF_OPEN, seconds, missing)
@@ -102,7 +102,7 @@ def get(port: int, path: str, *, timeout: float = 10.0) -> float | None:
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=timeout) as line:
             line.settimeout(timeout)
-            line.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            line.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
             if not line.recv(1_000).startswith(b"HTTP/1.1 200"):
                 return None
     except OSError:
