@@ -120,8 +120,10 @@ def furnish(console: Console) -> dict[str, str]:
     request = {"sql": "SELECT town, COUNT(*) FROM people GROUP BY town", "epsilon": "0.1"}
     offer = call("POST", "/v1/data/people/quotes", json=request)
     call("POST", "/v1/data/people/answers", json={"quote": offer["quote"]})
-    saved = call("POST", "/v1/data/people/questions", json={"name": "towns", "request": request})["id"]
-    board = call("POST", "/v1/data/people/dashboards", json={"name": "Towns", "questions": [saved]})["id"]
+    saved = call("POST", "/v1/data/people/questions", json={"name": "towns", "request": request, "shared": True})["id"]
+    board = call("POST", "/v1/data/people/dashboards", json={"name": "Towns", "questions": [saved], "shared": True})[
+        "id"
+    ]
     orders = {"syntheses": {"epsilon": "0.3"}, "audits": {"seconds": 5, "verbs": ["ledger"]}}
     jobs = {kind: call("POST", f"/v1/data/people/{kind}", json=order)["id"] for kind, order in orders.items()}
     until = time.monotonic() + PATIENCE / 1000
