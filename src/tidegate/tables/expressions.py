@@ -182,7 +182,7 @@ def refuse_function(node: Any) -> Unsupported:
     nearest = did_you_mean(node.name.upper(), FUNCTION_NAMES) if isinstance(node, exp.Anonymous) else ""
     return Unsupported(
         f"{function_name(node)} cannot be used on private values: it is not one of the supported functions of a value.",
-        f"{nearest} ".lstrip() * nearest.startswith("Did")
+        (f"{nearest} " if nearest.startswith("Did") else "")
         + "Supported: arithmetic, comparisons, CASE, COALESCE, CAST, FLOOR, ROUND, UPPER, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC and similar; write dates and numbers as constants.",
     )
 
