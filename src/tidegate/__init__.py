@@ -150,7 +150,7 @@ __all__ = [
     "sum",
     "variance",
 ]
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 
 if not TYPE_CHECKING:  # a type checker must see the names above, and no others
