@@ -140,6 +140,10 @@ SELECT p.sex, AVG(v.cost) FROM visits v, patients p WHERE v.patient_id = p.patie
 SELECT d.kind, p.sex, COUNT(*) FROM visits v, departments d, patients p WHERE d.department = v.department AND p.patient_id = v.patient_id GROUP BY 1, 2; -- clinic-909 answer
 SELECT COUNT(*) FROM visits v, patients p WHERE v.patient_id = p.patient_id OR v.urgent; -- clinic-910 refuse: join without a condition of its own
 SELECT COUNT(*) FROM visits v, patients p WHERE v.cost = p.birth_year; -- clinic-911 refuse: join that is not a declared relation
+SELECT d.kind, p.sex, COUNT(*) FROM departments d JOIN visits v USING (department) JOIN patients p USING (patient_id) GROUP BY 1, 2; -- clinic-912 answer
+SELECT p.sex, COUNT(*) FROM (SELECT * FROM visits WHERE urgent) v JOIN (SELECT * FROM patients WHERE birth_year > 1990) p USING (patient_id) GROUP BY 1; -- clinic-913 answer
+SELECT p.sex, COUNT(v.cost) FROM (SELECT * FROM patients WHERE birth_year > 1990) p LEFT JOIN visits v ON p.patient_id = v.patient_id GROUP BY 1; -- clinic-914 answer
+SELECT p.sex, COUNT(*) FROM patients p LEFT JOIN (SELECT * FROM visits WHERE urgent) v ON p.patient_id = v.patient_id GROUP BY 1; -- clinic-915 refuse: condition before a left join
 SELECT HOUR(ordered_at) < 12 AS morning, ROUND(SUM(price * quantity), 0) AS t FROM orders GROUP BY morning; -- shop-901 postprocess
 SELECT pr.category, o.country, COUNT(*) AS n FROM orders o LEFT JOIN products pr USING (product) WHERE o.quantity > 5 GROUP BY ROLLUP (pr.category, o.country); -- shop-902 answer
 SELECT COUNT(DISTINCT CASE WHEN returned THEN customer_id END) AS returners, COUNT(DISTINCT customer_id) AS customers FROM orders; -- shop-903 answer

@@ -214,8 +214,9 @@ def test_table_without_dependencies_has_no_maps() -> None:
 
 
 DRAW = """
-import json, resource, sys
+import json
 import numpy as np
+from benchmarks.measure import peak_memory
 from tidegate.noise import SeededBits
 from tidegate.synthesize.diary import Diary, Loss
 from tidegate.synthesize.facts import Facts
@@ -235,8 +236,7 @@ for chunk in fitted.chunks(500_000, seed=1):
     hashes.append((chunk.astype(np.uint64) * mixers).sum(axis=1, dtype=np.uint64))
     drawn += len(chunk)
 distinct = np.unique(np.concatenate(hashes)).size
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-print(json.dumps({"rows": drawn, "distinct": distinct, "peak": peak}))
+print(json.dumps({"rows": drawn, "distinct": distinct, "peak": peak_memory() * 2**20}))
 """
 
 ADULT = (

@@ -91,6 +91,8 @@ def pages_of(role: str) -> list[str]:
         if rule.method != "GET" or not rule.path.startswith("/console") or role not in rule.roles:
             continue
         path = rule.path
+        if path.startswith("/console/sign-in/"):  # answers with another page, or with an error page
+            continue
         if "{promise}" in path:
             path = path.replace("{name}", "soldiers")
         if "{collection}" in path:

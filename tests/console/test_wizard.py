@@ -272,7 +272,8 @@ def test_messy_file_reaches_an_answer_without_a_terminal(empty_console: Console,
     assert kinds == ["key", "date", "category", "number", "category", "number", "integer", "text"]
     for field, text in {"from-1": "1.1.1950", "to-1": "31.12.1999", "values-2": "Köln\nBonn", "to-3": "2.000"}.items():
         steward.locator(f"#{field}").fill(text)
-    steward.locator("#values-4").fill("offen\nerledigt")
+    for field, text in {"values-4": "offen\nerledigt", "from-6": "0", "to-6": "200"}.items():
+        steward.locator(f"#{field}").fill(text)
     steward.get_by_role("button", name="Continue").click()
     steward.locator("#to-3-error", has_text="separators of thousands").wait_for()
     steward.locator("#to-3").fill("2000")

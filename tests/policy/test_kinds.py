@@ -177,6 +177,16 @@ def test_both_changes_of_the_clock_are_in_the_labels() -> None:
     assert read_back(written) == written  # the second 02:00 stays the second
 
 
+@pytest.mark.parametrize("zone", ["Europe/Paris", "America/New_York"])
+def test_first_and_last_hours_of_the_calendar_are_points_in_time(zone: str) -> None:
+    hours = Timestamp("2024-03-01", "2024-03-31", "hour", zone)  # type: ignore[arg-type]
+    first, last = hours.position("0001-01-01"), hours.position("9999-12-31 23:59")
+    assert first is not None
+    assert last is not None
+    assert first < 0
+    assert last > hours.size
+
+
 def read_back(attribute: Attribute) -> Attribute:
     policy = people(x=attribute)
     assert policy_from_dict(json.loads(json.dumps(policy.public_dict()))) == policy

@@ -26,8 +26,9 @@ from tidegate.errors import (
     SourceMissing,
     StalePolicy,
 )
-from tidegate.ledger import Ledger, verify
+from tidegate.ledger import Ledger, chain, statements, verify
 from tidegate.ledger.replay import Releases
+from tidegate.ledger.statements import Statement
 from tidegate.release.desk import Desk
 from tidegate.release.result import Deferred, Refused, Released
 
@@ -381,7 +382,9 @@ def test_desk_on_a_read_only_ledger_only_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement", ["SELECT (SELECT max(", "INSERT INTO tidegate_requests", "INSERT INTO tidegate_entries"]
 )
-def test_desk_continues_from_the_last_commit_after_a_failure(ledger_url: str, statement: str) -> None:
+def test_desk_continues_from_the_last_commit_after_a_failure(
+    ledger_url: str, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ids = [f"p{n}" for n in range(60)]
     table = patients(ids, sexes="fffm")
     with tg.open(policy_of(), table=table, ledger=ledger_url) as session, desk_of(ledger_url, table) as other:
@@ -394,9 +397,17 @@ def test_desk_continues_from_the_last_commit_after_a_failure(ledger_url: str, st
             if words.startswith(statement):
                 raise ConnectionResetError
 
+        def write(
+            connection: Any, added: Statement, values: Any
+        ) -> None:  # sent by the driver, past the engine's events
+            fail(connection, None, added.sqlite)
+            statements.write(connection, added, values)
+
         event.listen(engine, "before_cursor_execute", fail)
+        monkeypatch.setattr(chain, "write", write)
         with pytest.raises(ConnectionResetError):
             desk.request_many(ids[40:])
+        monkeypatch.undo()
         event.remove(engine, "before_cursor_execute", fail)
         assert desk.counts().tolist() == other.counts().tolist()
         desk.request_many(ids[40:])

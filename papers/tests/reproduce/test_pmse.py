@@ -129,12 +129,12 @@ def test_our_mechanism_is_better_and_never_called_reproduced() -> None:
 
 @pytest.fixture(scope="module")
 def short() -> similarity.Measured:
-    return similarity.simulate(10, epsilons=(0.25, 1.0), methods=("exact", "plug-in"), seed=FRESH)
+    return similarity.simulate(20, epsilons=(0.25, 1.0), methods=("exact", "plug-in"), seed=FRESH)
 
 
 @pytest.mark.long  # simulates for 5 s, as the next two
 def test_mean_pmse_is_below_that_of_the_published_mechanism(short: similarity.Measured) -> None:
-    """Ten new data sets; the printed means are above by far more than chance."""
+    """Twenty new data sets; the printed means are above by far more than chance."""
     for epsilon in (0.25, 1.0):
         mean, error = mean_and_error(short.samples["exact", epsilon][:, 0])
         assert mean + BEYOND * error < float(ITEMS[f"t2_pmse_{epsilon:g}"].published)
@@ -142,7 +142,7 @@ def test_mean_pmse_is_below_that_of_the_published_mechanism(short: similarity.Me
 
 @pytest.mark.long
 def test_slope_is_closer_than_that_of_the_k_norm_at_a_small_loss(short: similarity.Measured) -> None:
-    direct = coefficients.simulate(80, bounds=(4,), epsilons=(0.25,), seed=FRESH)
+    direct = coefficients.simulate(400, bounds=(4,), epsilons=(0.25,), seed=FRESH)
     assert clearly_below(short.samples["exact", 0.25][:, 2], direct.samples["k-norm", "4", 0.25][:, 1])
     assert clearly_below(direct.samples["k-norm", "4", 0.25][:, 1], 3 * direct.samples["functional", "4", 0.25][:, 1])
 
@@ -158,10 +158,11 @@ def test_claims_refute_the_noisy_bayesian_draw(short: similarity.Measured) -> No
 @pytest.mark.long
 @pytest.mark.claim
 def test_our_mechanism_is_at_the_floor_and_closer_than_the_k_norm_on_new_data() -> None:
-    """120 data sets. Mean pMSE below the paper's mechanism at every epsilon, within 10% of the floor from 1 up; the slope
-    nearer than the K-norm mechanism's at 0.25 and 1. Five standard errors each: alpha below 1e-5 in all."""
+    """120 data sets. Mean pMSE below the paper's mechanism at every epsilon, within 10% of the floor from 1 up; on 480, the slope
+    nearer than the K-norm mechanism's at 0.25 and 1 (there by a third: about 11 standard errors, of which 5 are needed)."""
     done = similarity.simulate(120, methods=("exact", "plug-in"), seed=FRESH)
-    direct = coefficients.simulate(400, bounds=(4,), epsilons=(0.25, 1.0), seed=FRESH)
+    slopes = similarity.simulate(480, epsilons=(0.25, 1.0), methods=("exact",), seed=FRESH + 1)
+    direct = coefficients.simulate(1_600, bounds=(4,), epsilons=(0.25, 1.0), seed=FRESH)
     floor = np.concatenate([done.samples["plug-in", e][:, 0] for e in EPSILONS])
     for epsilon in EPSILONS:
         ours = done.samples["exact", epsilon]
@@ -169,7 +170,7 @@ def test_our_mechanism_is_at_the_floor_and_closer_than_the_k_norm_on_new_data() 
         if epsilon >= 1:
             assert below(ours[:, 0], floor, times=1.1), (epsilon, ours[:, 0].mean(), floor.mean())
         if epsilon in (0.25, 1.0):
-            assert clearly_below(ours[:, 2], direct.samples["k-norm", "4", epsilon][:, 1])
+            assert clearly_below(slopes.samples["exact", epsilon][:, 2], direct.samples["k-norm", "4", epsilon][:, 1])
 
 
 # The published chain, and the whole

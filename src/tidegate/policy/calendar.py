@@ -216,7 +216,8 @@ class Timestamp(Moment):
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=_zone(self.zone) if self.zone else dt.UTC)
-        return Fraction((moment.astimezone(dt.UTC) - EPOCH) // dt.timedelta(microseconds=1), 10**6)
+        wall = moment.replace(tzinfo=dt.UTC) - EPOCH  # as UTC, the first and last hours would be outside of all years
+        return Fraction((wall - (moment.utcoffset() or dt.timedelta())) // dt.timedelta(microseconds=1), 10**6)
 
     def _last_instant(self, value: object) -> Fraction | None:
         whole_day = not isinstance(value, dt.datetime) and (not isinstance(value, str) or ISO_DATE.fullmatch(value))

@@ -147,9 +147,9 @@ class Joins:
                 )
             return self._reference(other, view, {left, right}, outer=False)
         key: Any = self.policy.dataset.unit
-        if view.conditions or other.conditions:
+        if other.conditions and side == "LEFT":
             raise Unsupported(
-                "A subquery with a condition cannot be joined.",
+                "A subquery with a condition cannot be on the right of a LEFT JOIN.",
                 "Join the tables themselves, and write the condition in WHERE.",
             )
         keys = {f"{view.rows.table}.{key.key}", f"{other.rows.table}.{key.key}"}
@@ -158,7 +158,7 @@ class Joins:
                 row_source(self.policy, view.rows.table, other.rows.table)
             raise self._not_a_relation()
         rows = row_source(self.policy, view.rows.table, other.rows.table, outer=side == "LEFT")
-        return View(rows, {**view.sources, **other.sources})
+        return View(rows, {**view.sources, **other.sources}, view.conditions + other.conditions)
 
     def _keys(self, view: View, other: View, join: exp.Join) -> tuple[str, str]:
         """Return the two columns of a join's condition."""
