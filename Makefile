@@ -11,7 +11,7 @@ RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
 # What is killed, or runs in other processes, is not counted; those tests are left out here and run by `make test`.
 ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py)
-COVERED := $(addprefix tests/,policy accounting ledger risk answer release collect synthesize golden) $(ELSEWHERE)
+COVERED := $(addprefix tests/,policy accounting noise ledger risk operators tables answer release collect synthesize golden) $(ELSEWHERE)
 
 # Processes that share the tests: one more than cores, because a third of the tests' time is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
