@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -11,7 +13,7 @@ from policy.strategies import policies
 from tidegate.errors import PolicyIncomplete, PolicyUnreadable, UnknownColumn
 from tidegate.policy import Policy, parse_policy, write_policy
 from tidegate.policy.draft import ColumnType, draft_policy, propose_synthesis
-from tidegate.policy.toml import policy_from_dict, read_policy
+from tidegate.policy.toml import load_toml, policy_from_dict, read_policy
 
 SOLDIERS = """
 [dataset]
@@ -155,3 +157,20 @@ def test_draft_proposes_orders_sums_and_dependencies_by_name() -> None:
     ]
     assert draft_policy("d", "d.csv", columns).endswith("\n".join([*propose_synthesis(columns), ""]))
     assert propose_synthesis({"age": "whole", "end": "date"}) == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "[", "a = {b = \"\"\"\n' x\"\"\"\"\", ", "a = {b = \'\'\'\n\" \'\'\'\'\', ", "a = {'x \" y'.\"'\" . ", '"\\"" = "\\\\"\n'],
+)
+@pytest.mark.parametrize("part", ["e", "'x'", '"\\""', "a b . c"])
+def test_key_of_many_parts_is_refused_wherever_it_is(before: str, part: str) -> None:
+    with pytest.raises(tomllib.TOMLDecodeError, match="more than 100 parts"):
+        load_toml(before + ".".join([part] * 120))
+
+
+def test_dots_of_values_are_no_parts_of_a_key() -> None:
+    text = "numbers = [" + "1.5, " * 200 + ']\nnames = ["' + '", "St. A.", "'.join("abc") * 60 + '"]\n# ' + "." * 500
+    text += '\n"a.b".c = """\n' + "x." * 200 + '"""\n' + ".".join("d" * 100) + " = 1\n"
+    content = load_toml(text)
+    assert (content["numbers"][-1], content["a.b"]["c"]) == (Decimal("1.5"), "x." * 200)

@@ -27,6 +27,13 @@ from tidegate.policy.synthesis import Follows, read_shapes
 from tidegate.policy.tables import LinkedTable, load_references, read_tables
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
+MOST_PARTS = 100  # of a key, such as a.b.c: the parser's time grows with the square of their number
+# Strings of several lines, other strings, comments, and what else is between dots. Possessive: no character is read twice.
+TOKENS = re.compile(
+    r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)|'{3}(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)'''
+    r'''|(?P<part>"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|[\w \t-]++)|\#[^\n]*+|(?P<dot>\.)|.''',
+    re.DOTALL,
+)
 
 
 def read_policy(path: str | Path) -> Policy:
@@ -54,7 +61,7 @@ def parse_policy(content: str, *, folder: Path = Path(), name: str = "polls") ->
     """
     problem = ""
     try:
-        parsed = tomllib.loads(content, parse_float=Decimal)
+        parsed = load_toml(content)
     except tomllib.TOMLDecodeError as error:
         problem = str(error)
     if problem:
@@ -71,6 +78,21 @@ def parse_policy(content: str, *, folder: Path = Path(), name: str = "polls") ->
             open=undecided,
         )
     return parts()  # type: ignore[no-any-return]
+
+
+def load_toml(content: str) -> dict[str, Any]:
+    """Return what a TOML text contains.
+
+    Raises:
+        tomllib.TOMLDecodeError: The text is not valid, or a key has too many parts.
+    """
+    if any(line.count(".") > MOST_PARTS for line in content.split("\n")):
+        dots = 0
+        for token in TOKENS.finditer(content):
+            dots = dots + 1 if token["dot"] else dots if token["part"] else 0
+            if dots >= MOST_PARTS:
+                raise tomllib.TOMLDecodeError(f"A key has more than {MOST_PARTS} parts")
+    return tomllib.loads(content, parse_float=Decimal)
 
 
 def policy_from_dict(content: dict[str, Any]) -> Policy:

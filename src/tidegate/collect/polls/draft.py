@@ -20,7 +20,7 @@ from tidegate.errors import PolicyUnreadable, Unsupported
 from tidegate.exact import exact, plain, say
 from tidegate.policy.collection import MOST_ERROR, Collection
 from tidegate.policy.poll import Access
-from tidegate.policy.toml import key_text, parse_policy, value_text
+from tidegate.policy.toml import key_text, load_toml, parse_policy, value_text
 
 EPSILONS = tuple(Fraction(epsilon) for epsilon in ("0.5", "1", "1.5", "2", "2.5", "3", "4", "5", "6", "8"))
 
@@ -190,7 +190,7 @@ def with_invitation_key(text: str, poll: str, key: str) -> str:
 def _is_same(before: str, after: str, poll: str, key: str) -> bool:
     """Return whether two files differ only in the key of a poll."""
     try:
-        old, new = tomllib.loads(before), tomllib.loads(after)
+        old, new = load_toml(before), load_toml(after)
     except tomllib.TOMLDecodeError:
         return False
     old["poll"][poll]["invitation_key"] = key

@@ -26,7 +26,7 @@ from tidegate.ledger.entry import Entry
 from tidegate.ledger.explain import explain_entries
 from tidegate.policy import Policy
 from tidegate.policy.changes import changes
-from tidegate.policy.toml import parse_policy, policy_from_dict, write_policy
+from tidegate.policy.toml import load_toml, parse_policy, policy_from_dict, write_policy
 from tidegate.service.datasets import ServedDataset
 from tidegate.service.models.drafts import DataInspection, PolicyPreview, PolicyView
 from tidegate.service.routes.dependencies import CurrentCaller, Described, Form, Served, router
@@ -135,7 +135,7 @@ def _refuse_files(text: str, policy: Policy) -> None:
     """Refuse a text that names a location, or a list of values that the present policy does not read."""
     content: dict[str, Any] = {}
     with suppress(tomllib.TOMLDecodeError):  # the reader of policies says what is wrong
-        content = tomllib.loads(text)
+        content = load_toml(text)
     dataset, attributes = content.get("dataset"), content.get("attributes")
     stated = [name for name in LOCATIONS if isinstance(dataset, dict) and name in dataset]
     if stated or "tables" in content:
