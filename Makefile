@@ -19,8 +19,11 @@ WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
 # Tests write into memory where there is enough of it and programs can be run from it: on a disk, each commit waits for 6 ms.
 SCRATCH := $(shell [ "$$(df --output=avail -m /dev/shm 2>/dev/null | tail -n 1)" -gt 4000 ] 2>/dev/null && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
-# Of `make mutants`: where faults are planted, how many, and which.
+IN_SCRATCH = scratch=$$(mktemp -d $(SCRATCH)/tg.XXXXXX) && trap 'rm -rf "$$scratch"' EXIT && TMPDIR="$$scratch"
+
+# Of `make mutants`: where faults are planted (in a part, or only in some of its files and folders), how many, and which.
 PART ?= ledger
+FILES ?=
 SAMPLE ?= 20
 SEED ?= 1
 
@@ -38,8 +41,7 @@ test: $(DEV_STAMP) browser ## set up, check the code, run the tests
 	$(MAKE) --no-print-directory -j 2 check tests  # the type checker takes one core for half a minute
 
 tests: $(DEV_STAMP) kernels
-	scratch=$$(mktemp -d $(SCRATCH)/tg.XXXXXX) && trap 'rm -rf "$$scratch"' EXIT \
-		&& TMPDIR="$$scratch" $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long"
+	$(IN_SCRATCH) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not long"
 
 kernels: $(DEV_STAMP) ## compile what several processes would compile at the same time
 	PYTHONPATH=tests $(BIN)/python -m kernels
@@ -60,13 +62,13 @@ coverage: $(DEV_STAMP) ## branches that the tests reach, part by part; fails und
 	$(BIN)/python tests/coverage_report.py build/coverage.json
 
 mutants: $(DEV_STAMP) ## faults that no test notices: PART=ledger SAMPLE=20 SEED=1 takes up to 20 minutes
-	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED)
+	PYTHONPATH=tests $(BIN)/python -m mutants $(PART) --sample $(SAMPLE) --seed $(SEED) --files $(FILES)
 
 spark: $(DEV_STAMP) ## everything that runs on Spark
 	$(BIN)/python -m pytest -m spark
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
-	TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "claim or long"
+	$(IN_SCRATCH) TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "claim or long"
 
 bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks --report

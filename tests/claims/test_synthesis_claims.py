@@ -17,9 +17,10 @@ from synthesize.margins import Margins
 from tidegate.policy import Category, Dataset, EachPerson, EachRow, Integer, Key, Loss, Policy, Unit
 from tidegate.synthesize.columns import columns_of
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.learn import Learning, silent
+from tidegate.synthesize.learn import Learning
 from tidegate.synthesize.plan import Plan, plan_for
 from tidegate.synthesize.private_rows import ArrayRows
+from tidegate.synthesize.progress import silent
 from tidegate.synthesize.request import resolve_request
 
 pytestmark = pytest.mark.claim

@@ -25,12 +25,15 @@ BESIDE = {
 LEFT_OUT = ("__init__.py", "migrations")  # re-exported names; released migrations are never edited
 
 
-def possible(part: str) -> list[Fault]:
-    """Return all faults of a part, file by file."""
-    files = sorted(path for path in (SOURCE / "tidegate" / part).rglob("*.py") if not {*LEFT_OUT} & {*path.parts})
-    return [
-        fault for path in files for fault in faults(path.read_text("utf-8"), file=path.relative_to(SOURCE).as_posix())
-    ]
+def possible(part: str, files: Collection[str] = ()) -> list[Fault]:
+    """Return all faults of a part, file by file; `files` are the names of some of its files and folders."""
+    paths = (path.relative_to(SOURCE) for path in (SOURCE / "tidegate" / part).rglob("*.py"))
+    chosen = sorted(path for path in paths if not {*LEFT_OUT} & {*path.parts} and _is_chosen(path, files))
+    return [fault for path in chosen for fault in faults((SOURCE / path).read_text("utf-8"), file=path.as_posix())]
+
+
+def _is_chosen(path: Path, files: Collection[str]) -> bool:
+    return not files or bool({*files} & {*path.parts, path.stem})
 
 
 def sample_faults(every: Sequence[Fault], *, sample: int, seed: int) -> list[Fault]:
@@ -62,7 +65,7 @@ def table(part: str, count: int, verdicts: Collection[Verdict]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _arguments(arguments)
     path = BUILD / f"{options.part}.jsonl"
-    every = possible(options.part)
+    every = possible(options.part, options.files)
     known = {fault: verdict for fault, verdict in read_verdicts(path).items() if fault in set(every)}
     lived = [fault for fault, verdict in known.items() if verdict.verdict in ALIVE]
     new = [fault for fault in sample_faults(every, sample=options.sample, seed=options.seed) if fault not in known]
@@ -94,6 +97,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--sample", type=int, default=20, help="the number of faults; earlier verdicts are reused")
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other faults")
+    parser.add_argument("--files", nargs="*", default=(), help="only these files and folders of the part, by name")
     parser.add_argument("--again", action="store_true", help="judge only those that survived again")
     return parser.parse_args(arguments)
 

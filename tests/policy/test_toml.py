@@ -161,7 +161,7 @@ def test_draft_proposes_orders_sums_and_dependencies_by_name() -> None:
 
 @pytest.mark.parametrize(
     "before",
-    ["", "[", "a = {b = \"\"\"\n' x\"\"\"\"\", ", "a = {b = \'\'\'\n\" \'\'\'\'\', ", "a = {'x \" y'.\"'\" . ", '"\\"" = "\\\\"\n'],
+    ["", "[", 'a = {b = """\n\' x""""", ', "a = {b = '''\n\" ''''', ", "a = {'x \" y'.\"'\" . ", '"\\"" = "\\\\"\n'],
 )
 @pytest.mark.parametrize("part", ["e", "'x'", '"\\""', "a b . c"])
 def test_key_of_many_parts_is_refused_wherever_it_is(before: str, part: str) -> None:

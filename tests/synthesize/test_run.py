@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sqlite3
 import threading
@@ -38,16 +39,42 @@ from tidegate.policy import EachPerson, Identification
 from tidegate.session import Session
 from tidegate.synthesize.diary import NOTHING, Diary
 from tidegate.synthesize.facts import Facts
-from tidegate.synthesize.learn import Learning, silent
+from tidegate.synthesize.learn import Learning
 from tidegate.synthesize.model import Learnt, Progress, Rows
 from tidegate.synthesize.plan import plan_for
 from tidegate.synthesize.private_rows import NoRows
+from tidegate.synthesize.progress import silent
 from tidegate.synthesize.request import DEFAULT, resolve_request
 from tidegate.synthesize.run import _tables
 
 
 def spent(session: Session) -> Amount:
     return session.account.spent
+
+
+class Screen(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_terminal_shows_one_line_of_progress_and_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_session(tmp_path) as session:
+        screen, pipe = Screen(), io.StringIO()
+        monkeypatch.setattr("sys.stderr", screen)
+        tables = session.synthesize(epsilon=1.0, model=Margins())
+        assert "synthesis: margins" in screen.getvalue()
+        assert "\n" not in screen.getvalue()
+        tables.quality()
+        assert "quality: columns" in screen.getvalue()
+        assert screen.getvalue().split("\r")[-1] == ""
+        shown = screen.getvalue()
+        tables.quality(progress=False)
+        assert screen.getvalue() == shown
+        monkeypatch.setattr("sys.stderr", pipe)
+        tables.quality()
+        assert pipe.getvalue() == ""
 
 
 def test_repeated_request_returns_the_same_table_at_no_cost(tmp_path: Path) -> None:

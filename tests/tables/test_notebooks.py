@@ -46,6 +46,8 @@ CELLS = {
     "answers[0]": "The number of rows by sex",
     'session.derive(tg.count().where(tg.col("sex") == "f"))': "The number of rows",
     "session.account": "Budget of people",
+    'session.answer("SELECT sex, AVG(age) * 2 AS double_age FROM people GROUP BY sex ORDER BY 2", epsilon=1)': "double age",
+    'session.answer(tg.count().by("age // 5").where("age >= 2"), epsilon=1)': "<td>0</td>",
     "session.policy": "Policy of people",
     "answers[0].to_pandas()": "<td>m</td>",
     "answers.to_polars()": "<td>&quot;the mean of age&quot;</td>",

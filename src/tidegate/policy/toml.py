@@ -31,7 +31,7 @@ MOST_PARTS = 100  # of a key, such as a.b.c: the parser's time grows with the sq
 # Strings of several lines, other strings, comments, and what else is between dots. Possessive: no character is read twice.
 TOKENS = re.compile(
     r'''"""(?:[^"\\]++|\\.|"(?!""))*+(?:"{3,5}|\Z)|'{3}(?:[^']++|'(?!''))*+(?:'{3,5}|\Z)'''
-    r'''|(?P<part>"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|[\w \t-]++)|\#[^\n]*+|(?P<dot>\.)|.''',
+    r"""|(?P<part>"(?:[^"\\\n]++|\\[^\n])*+"?|'[^'\n]*+'?|[\w \t-]++)|\#[^\n]*+|(?P<dot>\.)|.""",
     re.DOTALL,
 )
 

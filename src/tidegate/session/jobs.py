@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from tidegate.accounting import Amount
 from tidegate.policy import Policy
 from tidegate.session.http import ServiceClient, error_of, read_response
+from tidegate.synthesize.progress import progress_display
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +90,7 @@ class SynthesisJob:
 def wait_for(client: ServiceClient, path: str, job: Mapping[str, Any], progress: Progress | bool | None) -> None:
     """Wait until a job is done; raise its error if it failed."""
     polls = 0
-    with _progress_display(progress) as show:
+    with progress_display(progress, work="synthesis") as show:
         while job["state"] in ("waiting", "running"):
             stage, done, of = (job["progress"][name] for name in ("stage", "done", "of"))
             show(stage, done, of)
@@ -99,38 +98,3 @@ def wait_for(client: ServiceClient, path: str, job: Mapping[str, Any], progress:
             polls, job = polls + 1, client.get(path)
     if job["state"] != "done":
         raise error_of(job["problem"])
-
-
-@contextmanager
-def _progress_display(progress: Progress | bool | None) -> Iterator[Progress]:
-    """Yield the callback that shows progress: the user's own, or one line of a terminal that is removed at the end."""
-    if progress is not None and not isinstance(progress, bool):
-        yield progress
-    elif progress is False or not sys.stderr.isatty():
-        yield lambda stage, done, of: None
-    else:
-        bar = _Bar(sys.stderr)
-        try:
-            yield bar
-        finally:
-            bar.clear()
-
-
-class _Bar:
-    """One line of a terminal."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self._width = stream, 0
-
-    def __call__(self, stage: str, done: int, of: int) -> None:
-        text = f"synthesis: {stage or 'waiting in the queue'}" + (f" {done:,} of {of:,}" if of else "")
-        self._write(text)
-
-    def clear(self) -> None:
-        self._write("")
-        self._write("")
-
-    def _write(self, text: str) -> None:
-        self._stream.write(f"\r{text.ljust(self._width)}")
-        self._stream.flush()
-        self._width = len(text)

@@ -27,6 +27,7 @@ from tidegate.policy.row_source import read_row_source
 from tidegate.policy.tables import with_references
 from tidegate.session.address import ledger_address
 from tidegate.session.protocol import Question, choose_poll
+from tidegate.synthesize.progress import progress_display
 from tidegate.tables import open_table
 from tidegate.tables.source import (
     SourceNames,
@@ -407,7 +408,7 @@ class Session:
         seed: int | None = None,
         key: str = "",
         user: str = "",
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> LinkedTables:
         """Generate artificial linked tables of a policy with several: ``session.synthesize_linked(z="0.2")["visits"]``.
 
@@ -422,17 +423,18 @@ class Session:
             self.policy, epsilon=epsilon, rho=rho, z=z, share=share, delta=delta, rows=rows, seed=seed, linked=True
         )
         snapshots = snapshot_folder(self.ledger_address)
-        return synthesize_linked(
-            request,
-            self.policy,
-            lambda part: part.open(self.policy, self._given, folder=self._folder, snapshots=snapshots),
-            self.ledger,
-            folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
-            bits=SecureBits(),
-            key=key,
-            user=user,
-            progress=progress,
-        )
+        with progress_display(progress, work="synthesis") as show_progress:
+            return synthesize_linked(
+                request,
+                self.policy,
+                lambda part: part.open(self.policy, self._given, folder=self._folder, snapshots=snapshots),
+                self.ledger,
+                folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
+                bits=SecureBits(),
+                key=key,
+                user=user,
+                progress=show_progress,
+            )
 
     def synthesize(
         self,
@@ -451,7 +453,7 @@ class Session:
         key: str = "",
         user: str = "",
         budget_share: Amount | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> SyntheticTables:
         """Generate artificial tables like the original, at an exact loss: ``session.synthesize(epsilon=1.0)[0].to_pandas()``.
 
@@ -468,6 +470,7 @@ class Session:
             columns: The columns to learn; all if empty.
             model: "forest/2"; "forest/1" draws again what an earlier version learned; or a model of your own (see
                 `tidegate.synthesize.model`).
+            progress: Called with (stage, done, of). Without it, a terminal or notebook shows one line; False shows nothing.
         """
         from tidegate.synthesize.checkpoint import diary_folder  # here: models take long to load
         from tidegate.synthesize.request import resolve_request
@@ -487,18 +490,19 @@ class Session:
             columns=columns,
             model=model,
         )
-        return synthesize(
-            request,
-            self.policy,
-            lambda: self.table,
-            self.ledger,
-            folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
-            bits=SecureBits(),
-            key=key,
-            user=user,
-            budget_share=budget_share,
-            progress=progress,
-        )
+        with progress_display(progress, work="synthesis") as show_progress:
+            return synthesize(
+                request,
+                self.policy,
+                lambda: self.table,
+                self.ledger,
+                folder=diary_folder(self.ledger_address, self._folder, self.policy.dataset.name),
+                bits=SecureBits(),
+                key=key,
+                user=user,
+                budget_share=budget_share,
+                progress=show_progress,
+            )
 
     def preview_synthesis(
         self,

@@ -287,7 +287,7 @@ class DataSession(Protocol):
         seed: int | None = None,
         columns: Iterable[str] = (),
         key: str = "",
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> SyntheticTables:
         """Generate artificial tables like the original, at an exact loss."""
         ...

@@ -8,5 +8,5 @@ condition.py   the conditions of a draw                 files.py         tables 
 columns.py     policy to cells, codes to values         private_rows.py  the rows as counts of the engine
 facts.py       public facts about the columns           diary.py         every private number and its loss
 model.py       the protocol of a model                  mechanisms/      the models
-quality/       quality reports, for the data holder
+quality/       quality reports, for the data holder     progress.py      the display of long work
 """

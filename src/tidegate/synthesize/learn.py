@@ -18,6 +18,7 @@ from tidegate.synthesize.mechanisms import MODELS, model_for
 from tidegate.synthesize.model import Fitted, Learnt, Progress, Rows
 from tidegate.synthesize.plan import SIZE, Plan
 from tidegate.synthesize.private_rows import NoRows
+from tidegate.synthesize.progress import silent
 
 Keep = Callable[[Step], None]
 
@@ -106,7 +107,3 @@ def learn_again(plan: Plan, steps: Sequence[Step], rows: int | None) -> LearnedT
             "Use the version that wrote it. Your own model needs a new name when it changes.",
         )
     return learned
-
-
-def silent(stage: str, done: int, of: int) -> None:
-    """Ignore progress."""

@@ -29,12 +29,13 @@ from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
 from tidegate.synthesize.columns import Columns, columns_of
 from tidegate.synthesize.diary import Loss
 from tidegate.synthesize.files import FORMATS, refuse_new_folder, write_complete
-from tidegate.synthesize.learn import LearnedTable, Learning, restore, silent
+from tidegate.synthesize.learn import LearnedTable, Learning, restore
 from tidegate.synthesize.mechanisms import model_for
 from tidegate.synthesize.mechanisms.forest.weights import Fitted
 from tidegate.synthesize.model import Progress, Summary
 from tidegate.synthesize.plan import Plan
 from tidegate.synthesize.private_rows import EngineRows
+from tidegate.synthesize.progress import silent
 from tidegate.synthesize.request import DEFAULT, MOST_ROWS, SynthesisRequest, check_whole
 from tidegate.synthesize.run import learn_and_record
 from tidegate.tables import Table, open_linked

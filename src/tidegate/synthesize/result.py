@@ -23,6 +23,7 @@ from tidegate.synthesize.description import Description
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.model import Progress, Stage, Summary
 from tidegate.synthesize.plan import Plan
+from tidegate.synthesize.progress import progress_display
 from tidegate.synthesize.source import Downloaded, TableSource
 from tidegate.tables import Table
 
@@ -212,11 +213,12 @@ class SyntheticTables(Sequence[SyntheticTable], Frames):
         target: str = "",
         rule: Rule = "auto",
         at_most: int | None = None,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> Quality:
         """Compare the tables with the original. FOR THE DATA HOLDER ONLY: computed from true rows and not paid for.
 
         An empty `target` means that of the request. See `tidegate.synthesize.quality.quality_of` for the parameters.
+        A terminal or notebook shows the progress in one line; `progress` replaces it, and False shows nothing.
         """
         from tidegate.synthesize.quality import quality_of  # here: its libraries take long to load
         from tidegate.synthesize.quality.separation import AT_MOST
@@ -225,19 +227,20 @@ class SyntheticTables(Sequence[SyntheticTable], Frames):
         if self._original is None:
             raise Unsupported("The original table is not on this machine.", "Open the data set with `tidegate.open`.")
         policy, names = plan.policy, plan.columns.names
-        return quality_of(
-            self._original(),
-            [table.to_arrow() for table in self],
-            attributes={name: of for name, of in policy.attributes.items() if name in names},
-            name=policy.dataset.name,
-            formula=formula,
-            target=target or plan.request.target,
-            rule=rule,
-            summary=self.summary[0] if self.summary else None,
-            cells={column.name: column.starts for column in plan.columns.learnt},
-            at_most=AT_MOST if at_most is None else at_most,
-            progress=progress,
-        )
+        with progress_display(progress, work="quality") as show_progress:
+            return quality_of(
+                self._original(),
+                [table.to_arrow() for table in self],
+                attributes={name: of for name, of in policy.attributes.items() if name in names},
+                name=policy.dataset.name,
+                formula=formula,
+                target=target or plan.request.target,
+                rule=rule,
+                summary=self.summary[0] if self.summary else None,
+                cells={column.name: column.starts for column in plan.columns.learnt},
+                at_most=AT_MOST if at_most is None else at_most,
+                progress=show_progress,
+            )
 
     def public_report(self, number: int = 0) -> PublicReport:
         """Return what is public about a table's model, for everybody who gets the table: no true row is read."""

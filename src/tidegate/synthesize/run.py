@@ -20,10 +20,11 @@ from tidegate.synthesize.checkpoint import Diaries, delete_diaries, open_diaries
 from tidegate.synthesize.description import Description
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.files import describe_request
-from tidegate.synthesize.learn import LearnedTable, Learning, learn_again, restore, silent
+from tidegate.synthesize.learn import LearnedTable, Learning, learn_again, restore
 from tidegate.synthesize.model import Fitted, Progress, Stage
 from tidegate.synthesize.plan import Plan, expected_rows, plan_for
 from tidegate.synthesize.private_rows import EngineRows
+from tidegate.synthesize.progress import silent
 from tidegate.synthesize.request import DEFAULT, OLD, SynthesisRequest
 from tidegate.synthesize.result import SynthesisPreview, SyntheticTable, SyntheticTables
 from tidegate.synthesize.source import Drawn

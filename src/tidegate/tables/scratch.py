@@ -28,13 +28,19 @@ class ScratchFailed(Exception):
     """The query cannot be bound, or fails on these numbers. Its text is DuckDB's and is not shown to users."""
 
 
+def hide_progress(connection: Any) -> None:
+    """Turn off the progress bar if there is one. A notebook without ipywidgets cannot change the setting."""
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]:
+        connection.execute("SET enable_progress_bar = false")
+
+
 class Scratch:
     """One connection. Use it in one thread at a time."""
 
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        hide_progress(self._connection)
         for setting in (
-            "enable_progress_bar = false",
             f"memory_limit = '{MEMORY}'",
             "TimeZone = 'UTC'",
             "enable_external_access = false",

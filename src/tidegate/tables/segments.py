@@ -227,7 +227,7 @@ def _arrays(
 def _connect(segments: Segments, memory: str) -> Any:
     import duckdb
 
-    from tidegate.tables.engines.duckdb import hide_progress
+    from tidegate.tables.scratch import hide_progress
 
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{memory}'")

@@ -30,9 +30,10 @@ from tidegate.session import Session
 from tidegate.synthesize.columns import columns_of, values_of
 from tidegate.synthesize.diary import Step
 from tidegate.synthesize.facts import Column
-from tidegate.synthesize.learn import Learning, silent
+from tidegate.synthesize.learn import Learning
 from tidegate.synthesize.plan import plan_for
 from tidegate.synthesize.private_rows import ArrayRows, EngineRows
+from tidegate.synthesize.progress import silent
 from tidegate.synthesize.quality.codes import encode
 from tidegate.synthesize.request import DEFAULT, resolve_request
 from tidegate.synthesize.result import SyntheticTable

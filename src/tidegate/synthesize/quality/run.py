@@ -70,7 +70,7 @@ def quality_of(
     pairs = pairs_of(*both, None if summary is None else _measured(summary))
     show("dependencies", 0, 1)
     dependencies = dependencies_of(*both)
-    separations = () if rows.empty else separate(rows, progress=partial(show, "telling tables apart"))
+    separations = () if rows.empty else separate(rows, progress=partial(show, "separating tables"))
     outcome = target or next(reversed(shared))
     prediction = predict(*both, outcome, at_most=at_most, progress=partial(show, f"predicting {outcome}"))
     show("range queries", 0, 1)

@@ -15,6 +15,7 @@ from tidegate.policy import Attribute
 from tidegate.tables.csv_reader import value_sql
 from tidegate.tables.guard import ask_engine
 from tidegate.tables.header import CSV, PARQUET, check_kind, check_names, find_file, find_parquet, read_header
+from tidegate.tables.scratch import hide_progress
 from tidegate.tables.snapshot import Snapshot, open_snapshot
 
 FEW_BYTES = 4_000_000  # of Parquet: threads would take longer to wake up than one takes to read
@@ -42,12 +43,6 @@ def connect_anew() -> Any:
     connection.raw_sql("SET preserve_insertion_order = false")
     hide_progress(connection.con)
     return connection
-
-
-def hide_progress(connection: Any) -> None:
-    """Turn off the progress bar if there is one. A notebook without ipywidgets cannot change the setting."""
-    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0]:
-        connection.execute("SET enable_progress_bar = false")
 
 
 def open_file(path: Path, attributes: Mapping[str, Attribute], *, snapshots: Path | None = None) -> Any:
