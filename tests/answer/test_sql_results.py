@@ -13,6 +13,7 @@ import pytest
 
 import tidegate as tg
 from tidegate.answer.sql.result import SqlResult
+from tidegate.errors import Unsupported
 
 ROWS = 1000
 
@@ -65,6 +66,16 @@ def test_selection_by_noisy_values_is_noted_and_has_no_computed_interval(session
     )
     assert "chosen by noisy values" in answers.notes[0]
     assert not answers.tables[0].intervals
+
+
+def test_several_statements_are_read_one_by_one(session: Any) -> None:
+    answers = session.answer(
+        "SELECT COUNT(*) * 2 AS n FROM people WHERE age > 5; SELECT AVG(age) AS age FROM people", epsilon=5
+    )
+    assert [list(table.to_pandas()) for table in answers.tables] == [["n"], ["age"]]
+    for read in (answers.rows, answers.to_arrow, answers.to_pandas, answers.to_polars):
+        with pytest.raises(Unsupported, match="2 SQL statements"):
+            read()
 
 
 @pytest.mark.long

@@ -165,9 +165,12 @@ def test_condition_that_no_declared_value_satisfies_has_a_caution(condition: Any
 
 
 @pytest.mark.parametrize("text", ["day >= '2030-01-01'", "age BETWEEN 4 AND 2", "age % 7 = 6", "UPPER(sex) = 'X'"])
-def test_answers_and_previews_of_such_a_condition_in_sql_have_the_caution(text: str, tmp_path: Path) -> None:
+def test_answer_to_such_a_condition_is_refused_at_no_cost_unless_insisted_upon(text: str, tmp_path: Path) -> None:
     table = pa.table({"age": [1] * 50, "day": [date(2024, 1, 1)] * 50, "sex": ["f"] * 50})
     with Session(SMALL, table=table, folder=tmp_path) as session:
         sql = f"SELECT COUNT(*) FROM people WHERE {text}"
-        preview, answer = session.preview(sql, epsilon="0.5"), session.answer(sql, epsilon="0.5")
+        with pytest.raises(Unsupported, match="no value that the policy declares satisfies the condition"):
+            session.answer(sql, epsilon="0.5")
+        assert not session.account.spent.grains
+        preview, answer = session.preview(sql, epsilon="0.5"), session.answer(sql, epsilon="0.5", anyway=True)
     assert preview.expected[0].caution == answer.caution == "no value that the policy declares satisfies the condition"

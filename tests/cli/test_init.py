@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -207,3 +208,31 @@ def test_draft_names_open_decisions_of_all_kinds() -> None:
     text = draft_policy("people", "people.csv", columns)
     assert 'zone = "?"' in text
     assert 'ok = { kind = "boolean"' in text
+
+
+FORMS = """admitted,seen,us,cost,count,comma,iso,ward
+13.01.2024,13.01.2024 10:30,01/13/2024,12.50,3,"1.234,50",2024-01-13,NA
+02.02.2024,,02/02/2024,NA,NA,"7,5",2024-02-02,a
+,03.02.2024 23:59,,7,4,,,b
+"""
+
+
+def test_columns_in_forms_that_are_not_read_have_their_type_and_a_hint(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "my visits.csv"
+    data.write_text(FORMS)
+    code, out, err = run("init", data)
+    assert code == 0, err
+    assert f"tidegate check '{data.with_suffix('.toml')}'" in out
+    text = data.with_suffix(".toml").read_text()
+    attributes = text[text.index("[attributes]") : text.index("[promise")]
+    kinds = dict(re.findall(r'^(\w+) = { kind = "(\w+)"', attributes, re.MULTILINE))
+    assert kinds == {
+        **dict.fromkeys(("admitted", "us", "iso"), "date"),
+        "seen": "timestamp",
+        "cost": "decimal",
+        "count": "integer",
+        "comma": "grid",
+        "ward": "category",
+    }
+    hinted = re.findall(r"^# CHANGE THE DATA: .*\n(\w+) =", attributes, re.MULTILINE)
+    assert hinted == re.findall(r'Change the column "(\w+)"', err) == ["admitted", "seen", "us", "comma"]

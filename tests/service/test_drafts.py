@@ -197,7 +197,8 @@ def test_check_separates_values_outside_the_bounds_from_those_that_cannot_be_rea
     gate.fill(draft, people={"name": ["people"], "unit": ["row"]}, columns=fields)
     assert gate.post(f"/v1/drafts/{draft}/check").json()["problems"] == [
         'Column "age": 25.0% of the rows are outside the values that the policy declares.',
-        'Column "age": 50.0% of the rows have a value that cannot be read. It counts as missing.',
+        'Column "age": 50.0% of the rows have a value that cannot be read. It counts as missing. '
+        "Numbers are read as 1234.5, dates as 2024-12-31, times as 18:30.",
     ]
     page = gate.page(
         f"/console/drafts/{draft}/columns", {**{name: text[0] for name, text in fields.items()}, "action": "check"}

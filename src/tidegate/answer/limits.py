@@ -93,15 +93,21 @@ GOOD_PART = 20  # a proposed error is this part of the range
 def check_usefulness(
     queries: Sequence[Query], policy: Policy, events: Sequence[Event], confidence: float = 0.95
 ) -> None:
-    """Refuse answers that say no more than the middle of their public range would.
+    """Refuse answers that say no more than the policy, or than the middle of their public range.
 
-    The error must be below half of the range: of the column for a mean, of the public number of rows for a count, and in
-    ranks for quantiles, lowest and highest values.
+    Some declared value must satisfy the condition. The error must be below half of the range: of the column for a mean, of
+    the public number of rows for a count, and in ranks for quantiles, lowest and highest values.
 
     Raises:
-        Unsupported: An answer would be useless. The message names the loss with which its error is 1/20 of the range.
+        Unsupported: An answer would be useless. If it is the error, the message names the loss with which it is 1/20 of the
+            range.
     """
     for query, event in zip(queries, events, strict=True):
+        if note := condition_note(query, query.target(policy)):
+            raise Unsupported(
+                f"{query.says()[0].upper()}{query.says()[1:]} would be useless: {note}.",
+                "Compare the condition with the policy's values, or use `anyway` (--anyway) to ask all the same.",
+            )
         error, extent, unit = error_and_range(query, query.target(policy), event, confidence)
         if error is not None and 0 < extent <= 2 * error:
             says = f"{query.says()[0].upper()}{query.says()[1:]}"

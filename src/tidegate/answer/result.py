@@ -235,12 +235,20 @@ class Answers(Rows):
     def rows(self) -> list[Row]:
         """Return all answers in one table: side by side if they have the same groups (`mean_age`, `mean_age_low`, ...),
         otherwise one number per row (`question`, the labels, `value`, `low`, `high`). An SQL statement that computes
-        with the answers has its own columns; of several, the rows of the first are returned (see `tables`)."""
-        return self.tables[0].rows() if self.tables else joint_rows(self.answers)
+        with the answers has its own columns; several have a table each (see `tables`)."""
+        return self._only_table().rows() if self.tables else joint_rows(self.answers)
 
     def to_arrow(self) -> Any:
         """Return the rows as an Arrow table; of an SQL statement that computes with the answers, its columns."""
-        return self.tables[0].to_arrow() if self.tables else super().to_arrow()
+        return self._only_table().to_arrow() if self.tables else super().to_arrow()
+
+    def _only_table(self) -> SqlResult:
+        if len(self.tables) > 1:
+            raise Unsupported(
+                f"These are the results of {len(self.tables)} SQL statements, each with columns of its own.",
+                "Use them one by one: `answers.tables[0].to_pandas()`, or download JSON.",
+            )
+        return self.tables[0]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -39,9 +40,11 @@ def init(
     """
     from tidegate.policy.draft import draft_policy
     from tidegate.policy.section import OPEN
-    from tidegate.tables.column_types import column_types
+    from tidegate.tables.column_types import column_types, unreadable_forms
 
-    columns = column_types(data)
+    columns, forms = column_types(data), unreadable_forms(data)
+    columns |= {name: kind for name, (kind, _) in forms.items()}
+    hints = {name: hint for name, (_, hint) in forms.items() if hint}
     path = out or data.with_suffix(".toml")
     if path.exists():
         raise PolicyUnreadable(f"{path} already exists and was not changed.", "Name another file with --out.")
@@ -49,16 +52,24 @@ def init(
     name = stem if stem[:1].isalpha() else f"data_{stem}"
     source = os.path.relpath(data.absolute(), path.absolute().parent)
     if ask:
+        _show_hints(hints)
         return _write_answers(path, Dialog(name, source, columns, folder=path.parent), json)
-    text = draft_policy(name, source, columns)
+    text = draft_policy(name, source, columns, hints=hints)
     write_whole(path, text)
     count = sum(line.partition("#")[0].count(f'"{OPEN}"') for line in text.splitlines())
     if json:
-        return emit({"policy": str(path), "columns": columns, "open": count})
+        return emit({"policy": str(path), "columns": columns, "open": count, "hints": hints})
+    _show_hints(hints)
     return say(
         f'{path}: {len(columns)} columns, {count} open decisions (marked "?").',
-        f"Edit the file, then run: tidegate check {path}",
+        f"Edit the file, then run: tidegate check {shlex.quote(str(path))}",
     )
+
+
+def _show_hints(hints: Mapping[str, str]) -> None:
+    """Show which columns have to be changed in the data."""
+    for name, hint in hints.items():
+        print(f'Change the column "{name}" in the data: {hint}.', file=sys.stderr)
 
 
 def _write_answers(path: Path, dialog: Dialog, json: bool) -> None:
@@ -81,7 +92,7 @@ def _write_answers(path: Path, dialog: Dialog, json: bool) -> None:
         return emit({"policy": str(path), "columns": columns, "open": 0, "decisions": dialog.decisions, "query": query})
     return say(
         f"{path}: {plural(len(policy.attributes), 'column')}, {plural(dialog.decisions, 'decision')}, none open.",
-        f"Compare it with the data (exact figures, for you alone): tidegate check {path} --data",
+        f"Compare it with the data (exact figures, for you alone): tidegate check {shlex.quote(str(path))} --data",
         f"Try a first query: {command}",
     )
 

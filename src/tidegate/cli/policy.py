@@ -137,12 +137,17 @@ def _next_commands(path: Path, policy: Any) -> list[str]:
     commands = []
     if policy.identification or policy.loss:
         commands.append(first_command(path, policy))
-    commands += [f"tidegate release open {path}"] if policy.hidings else []
+    commands += [f"tidegate release open {shlex.quote(str(path))}"] if policy.hidings else []
     commands += [
-        f"tidegate release {path} {name} --requests KEYS.csv --out RELEASED.csv" for name in policy.release_promises
+        f"tidegate release {shlex.quote(str(path))} {name} --requests KEYS.csv --out RELEASED.csv"
+        for name in policy.release_promises
     ]
-    commands += [f"tidegate collect define {path} {name}" for name in policy.collections if name not in policy.polls]
-    commands += [f"tidegate poll preview {path}"] if policy.polls else []
+    commands += [
+        f"tidegate collect define {shlex.quote(str(path))} {name}"
+        for name in policy.collections
+        if name not in policy.polls
+    ]
+    commands += [f"tidegate poll preview {shlex.quote(str(path))}"] if policy.polls else []
     return commands
 
 
@@ -150,7 +155,7 @@ def first_command(path: Path, policy: Any) -> str:
     """Return the command that previews a first query."""
     from tidegate.policy.draft import first_query
 
-    return f"tidegate answer {path} {_quoted(first_query(policy))} --epsilon 0.1 --preview"
+    return f"tidegate answer {shlex.quote(str(path))} {_quoted(first_query(policy))} --epsilon 0.1 --preview"
 
 
 def _quoted(query: str) -> str:

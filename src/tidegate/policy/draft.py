@@ -94,8 +94,14 @@ def guess_kind(column: str, kind: ColumnType) -> Kind:
     return "decimal" if kind == "decimal" and MONEY.search(column) else KINDS[kind]
 
 
-def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> str:
-    """Return the text of a policy file. Bounds, lists, unit, worlds and promises are never taken from the data."""
+def draft_policy(
+    name: str, source: str, columns: Mapping[str, ColumnType], *, hints: Mapping[str, str] | None = None
+) -> str:
+    """Return the text of a policy file. Bounds, lists, unit, worlds and promises are never taken from the data.
+
+    `hints` state what has to be changed in a column of the data; each becomes a comment above its line.
+    """
+    hints = hints or {}
     keys = [column for column, kind in columns.items() if guess_kind(column, kind) == "key"]
     lines = [
         f'# A policy for {name}. Replace every "?": these are your decisions, and nothing was taken from the data.',
@@ -110,7 +116,12 @@ def draft_policy(name: str, source: str, columns: Mapping[str, ColumnType]) -> s
         "# rows = 10_000       # the public number of rows (or persons), if it can be public",
         "",
         "[attributes]          # the public description of each column; remove the columns that no one needs",
-        *(_attribute(column, kind) for column, kind in columns.items()),
+        *(
+            line
+            for column, kind in columns.items()
+            for line in ([f"# CHANGE THE DATA: {hints[column]}"] if column in hints else [])
+            + [_attribute(column, kind)]
+        ),
         "",
         "[promise.identification]",
         'rho     = "?"         # DECIDE: no person is identified with a probability above this, e.g. 0.05',

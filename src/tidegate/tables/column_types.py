@@ -35,6 +35,60 @@ KINDS: dict[str, ColumnType] = {
 }
 
 
+# Forms of dates that a spreadsheet writes and that are not read, and words for missing numbers.
+DATES = tuple(f"%{day}{mark}%{month}{mark}%Y" for mark in "./-" for day, month in ("dm", "md"))
+TIMES = tuple(f"{date} {time}" for date in DATES for time in ("%H:%M", "%H:%M:%S"))
+MARKERS = ("NA", "N/A", "n/a", "null", "NULL", "None", "-", "?")
+HINTED_ROWS, FORMS = 20_000, 7
+
+
+def unreadable_forms(path: Path) -> dict[str, tuple[ColumnType, str]]:
+    """Return the columns of a CSV file whose first values hide their type: the type, and what to change in the data, if anything."""
+    if path.suffix.lower() not in CSV:
+        return {}
+    names = read_header(path)[1]
+    source = _csv_source(path).replace("sample_size = 20480", "all_varchar = true")
+    counts = ", ".join(_counts(f'"{name.replace(chr(34), chr(34) * 2)}"') for name in names)
+    query = f"SELECT {counts} FROM (FROM {source} LIMIT {HINTED_ROWS})"  # noqa: S608 - quoted by _text
+    row = ask_engine(lambda: _first_row(query), what=f"reading the types of {path.name}")
+    forms = {name: _form(*row[FORMS * index : FORMS * (index + 1)]) for index, name in enumerate(names)}
+    return {name: form for name, form in forms.items() if form}
+
+
+def _counts(column: str) -> str:
+    """Return, as SQL, the number of values, missing markers, dates, times, whole numbers, numbers, and decimal commas."""
+    text = f"trim({column})"
+    value = f"CASE WHEN {text} NOT IN ('', {', '.join(map(_text, MARKERS))}) THEN {text} END"
+    marked = f"count(*) FILTER ({text} IN ({', '.join(map(_text, MARKERS))}))"
+    dates, times = (f"count(try_strptime({value}, [{', '.join(map(_text, forms))}]))" for forms in (DATES, TIMES))
+    comma = (
+        f"count(*) FILTER (regexp_full_match({value}, '[+-]?[0-9]{{1,3}}(\\.?[0-9]{{3}})*,[0-9]+|[+-]?[0-9]+,[0-9]+'))"
+    )
+    whole = f"count(*) FILTER (regexp_full_match({value}, '[+-]?[0-9]+'))"
+    return f"count({value}), {marked}, {dates}, {times}, {whole}, count(TRY_CAST({value} AS DOUBLE)), {comma}"
+
+
+def _form(
+    values: int, markers: int, dates: int, times: int, whole: int, numbers: int, commas: int
+) -> tuple[ColumnType, str] | None:
+    if not values:
+        return None
+    if values == dates:
+        return "date", "dates must be written as 2024-12-31; those in other forms count as missing"
+    if values == times:
+        return "timestamp", "times must be written as 2024-12-31 18:30; those in other forms count as missing"
+    if commas and values == numbers + commas:
+        return "decimal", "numbers must have a decimal point (12.50); those with a comma count as missing"
+    if markers and values == numbers:  # the markers count as missing, as they should
+        return "whole" if values == whole else "decimal", ""
+    return None
+
+
+def _first_row(query: str) -> tuple[Any, ...]:
+    with duckdb.connect(":memory:") as connection:
+        return tuple(connection.execute(query).fetchone() or ())
+
+
 def column_types(path: Path) -> dict[str, ColumnType]:
     """Return each column with its type in the source, for `draft_policy`."""
     if not path.exists():
@@ -77,7 +131,9 @@ def _csv_source(path: Path) -> str:
     """Return a CSV file with the types that fit its first rows. Records that are not well formed are left out."""
     delimiter, names = read_header(path)
     options = f"header = false, skip = 1, names = [{', '.join(map(_text, names))}], delim = {_text(delimiter)}"
-    tolerant = "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false"
+    tolerant = (
+        "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false, dateformat = '%Y-%m-%d'"
+    )
     return f"read_csv({_text(path)}, {options}, quote = '\"', sample_size = 20480, {tolerant})"
 
 

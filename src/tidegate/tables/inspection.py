@@ -63,7 +63,10 @@ class Column:
             problems.append(f"{share:.1%} of the rows are outside the values that the policy declares.")
         if is_problem and unreadable:
             share = unreadable / self.rows
-            problems.append(f"{share:.1%} of the rows have a value that cannot be read. It counts as missing.")
+            problems.append(
+                f"{share:.1%} of the rows have a value that cannot be read. It counts as missing. "
+                "Numbers are read as 1234.5, dates as 2024-12-31, times as 18:30."
+            )
         if self.absent:
             problems.append(f"No row has {', '.join(repr(value) for value in self.absent)}, which the policy lists.")
         return problems
