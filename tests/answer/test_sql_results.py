@@ -78,6 +78,43 @@ def test_several_statements_are_read_one_by_one(session: Any) -> None:
             read()
 
 
+@pytest.mark.parametrize(
+    ("order", "is_noisy"),
+    [
+        ("town LIMIT 2", False),
+        ("1 LIMIT 2", False),
+        ("n LIMIT 2", True),
+        ("2 LIMIT 2", True),
+        ("COUNT(*) LIMIT 2", True),
+        ("ALL LIMIT 2", True),
+    ],
+)
+def test_first_cells_are_chosen_by_noise_only_if_the_order_is_noisy(session: Any, order: str, is_noisy: bool) -> None:
+    answers = session.answer(f"SELECT town, COUNT(*) AS n FROM people GROUP BY town ORDER BY {order}", epsilon=1)
+    assert any("chosen by noisy values" in note for note in answers.notes) == is_noisy
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("SELECT town, AVGG(age) AS x FROM people GROUP BY town", 'AVGG .*\n.*Did you mean "AVG"'),
+        ("SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(town, 'a')", "REGEXP_MATCHES"),
+        ("SELECT GROUP_CONCAT(town) FROM people", "GROUP_CONCAT"),
+    ],
+)
+def test_refusal_names_a_function_as_it_was_written(session: Any, text: str, name: str) -> None:
+    with pytest.raises(Unsupported, match=name):
+        session.answer(text, epsilon=1)
+
+
+def test_other_statements_are_refused_without_a_warning_of_the_parser(
+    session: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(Unsupported, match="Only SELECT is possible"):
+        session.answer("EXPLAIN SELECT COUNT(*) FROM people", epsilon=1)
+    assert [record for record in caplog.records if record.name == "sqlglot"] == []
+
+
 @pytest.mark.long
 def test_intervals_of_computed_numbers_cover_the_truth(tmp_path: Path) -> None:
     """Coverage of 95%: with 40 runs, 31 or fewer happen by chance less than once in a million."""

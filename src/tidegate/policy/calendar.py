@@ -154,10 +154,20 @@ class Date(Moment):
     def shown(self, value: float | Fraction) -> Any:
         if not math.isfinite(value):
             return value
+        days = math.floor(self._days(value) + Fraction(1, 2))
+        return dt.date.fromordinal(min(days, dt.date.max.toordinal()))
+
+    def point(self, value: float) -> dt.datetime:
+        """Return the point in time at a position, to the second: a mean of dates falls between two days."""
+        days = self._days(value)
+        seconds = round(86_400 * (days - math.floor(days)))
+        return dt.datetime.combine(dt.date.fromordinal(math.floor(days)), dt.time()) + dt.timedelta(seconds=seconds)
+
+    def _days(self, value: float | Fraction) -> float | Fraction:
+        """Return the ordinal of the day at a position, with the part of the day."""
         index = self.origin + math.floor(value)
         start, following = self.start(index).toordinal(), self.start(index + 1).toordinal()
-        days = math.floor((following - start) * (value - math.floor(value)) + Fraction(1, 2))
-        return dt.date.fromordinal(min(start + days, dt.date.max.toordinal()))
+        return start + (following - start) * (value - math.floor(value))
 
     def _position(self, value: object) -> Fraction | None:
         if isinstance(value, str) and not ISO_DATE.fullmatch(value):

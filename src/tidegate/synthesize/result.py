@@ -119,8 +119,8 @@ class SyntheticTables(Sequence[SyntheticTable], Frames):
         """Everything that public facts decided, if the tables were made by this session."""
         if self._plan is None:
             raise Unsupported(
-                "These tables come from a service or from a file, which have no plan.",
-                "Read the rows with `to_arrow()` or `to_pandas()`; `to_dict()` returns the public part of the request.",
+                "These tables come from a service or from a file. Their plan and their original are with the data holder.",
+                "Use `public_report()` or `session.paid_quality(tables, epsilon=...)`, or ask the data holder for the quality report.",
             )
         return self._plan
 

@@ -5,8 +5,9 @@ Nothing here looks at data. Every function on the list depends on its arguments 
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
@@ -40,6 +41,9 @@ FUNCTIONS = (
     *(exp.WidthBucket, exp.TsOrDsToDate, exp.TimestampAdd, exp.TimestampSub, exp.StrPosition, exp.EndsWith),
 )
 ALLOWED = frozenset((*LITERALS, *OPERATORS, *FUNCTIONS, exp.Column, exp.Identifier))
+# A warning of the parser would name it beside the refusal.
+logging.getLogger("sqlglot").addFilter(lambda record: "Falling back to parsing as a" not in record.getMessage())
+
 NAMED = frozenset({"log2", "log10", "cbrt", "ceiling", "len", "char_length", "weekday", "isodow", "mod", "div", "pi"})
 FUNCTION_NAMES = sorted({*(node.sql_name() for node in FUNCTIONS), *(name.upper() for name in NAMED)})
 TYPES = frozenset(
@@ -88,6 +92,7 @@ def parse_text(text: str, dialect: str, into: Any = None) -> list[Any]:
         ParserStopped: The parser takes more than 10 steps per token.
     """
     reader = sqlglot.Dialect.get_or_raise(dialect)
+    reader.PRESERVE_ORIGINAL_NAMES = True  # refusals name functions as they were written
     tokens, parser = reader.tokenize(text), reader.parser()
     advance, steps, most = parser._advance, count(), LEAST_STEPS + STEPS_PER_TOKEN * len(tokens)
 
@@ -165,8 +170,8 @@ def _is_allowed(node: Any) -> bool:
     return type(node) in ALLOWED or (isinstance(node, exp.Tuple) and isinstance(node.parent, exp.In))
 
 
-def refuse_function(node: Any) -> Unsupported:
-    """Return the refusal of a function that is not on the list."""
+def refuse_function(node: Any, others: Iterable[str] = ()) -> Unsupported:
+    """Return the refusal of a function that is not on the list; `others` are further names that it can be similar to."""
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         return Unsupported(
             "A subquery on private rows cannot be part of a condition or an expression.",
@@ -179,7 +184,8 @@ def refuse_function(node: Any) -> Unsupported:
         )
     if isinstance(node, exp.Star):
         return Unsupported("* stands for rows, and it can only be counted.", "Write COUNT(*), or name a column.")
-    nearest = did_you_mean(node.name.upper(), FUNCTION_NAMES) if isinstance(node, exp.Anonymous) else ""
+    names = [*FUNCTION_NAMES, *others]
+    nearest = did_you_mean(node.name.upper(), names) if isinstance(node, exp.Anonymous) else ""
     return Unsupported(
         f"{function_name(node)} cannot be used on private values: it is not one of the supported functions of a value.",
         (f"{nearest} " if nearest.startswith("Did") else "")
@@ -194,7 +200,8 @@ def function_name(node: Any) -> str:
     if isinstance(node, exp.DataType):
         return str(node.this.value)
     if isinstance(node, exp.Func):
-        return "RANDOM" if isinstance(node, exp.Rand) else type(node).sql_name()
+        written = str(node.meta.get("name", ""))[:40].upper()
+        return written or ("RANDOM" if isinstance(node, exp.Rand) else type(node).sql_name())
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).upper()
 
 

@@ -18,7 +18,7 @@ from tidegate.answer.rows import moment_of
 from tidegate.answer.sql.cores import Core, Slot
 from tidegate.extras import late
 from tidegate.noise import Laplace
-from tidegate.policy import Numeric, Policy
+from tidegate.policy import Date, Numeric, Policy
 from tidegate.tables.mappings import Grouping
 from tidegate.tables.universe import cells_where, grouping_of, measured_of, values_of
 
@@ -169,7 +169,7 @@ def _typed(values: Array, slot: Slot, of: Numbers) -> pa.Array:
         return pa.array(values.astype(np.int64))
     moment = moment_of(query, of.policy)
     if moment is not None and slot.measure.part == "value":
-        return _moments(values, moment)
+        return _moments(values, moment, is_mean=query.statistic == "mean")
     if query.statistic in RANKS and slot.measure.part == "value":
         return _ranked(values, of)
     if query.statistic == "sum":
@@ -180,9 +180,11 @@ def _typed(values: Array, slot: Slot, of: Numbers) -> pa.Array:
     return pa.array(values.astype(np.float64))
 
 
-def _moments(values: Array, moment: Any) -> pa.Array:
-    """Return means and ranked values of dates or times as such, within the bounds of the column."""
+def _moments(values: Array, moment: Any, *, is_mean: bool) -> pa.Array:
+    """Return means and ranked values of dates or times as such, within the bounds of the column. A mean of dates has a time."""
     positions = np.clip(np.nan_to_num(values.astype(np.float64)), 0, moment.size - 1)
+    if is_mean and isinstance(moment, Date):
+        return pa.array([moment.point(position) for position in positions.tolist()], pa.timestamp("us"))
     return pa.array([moment.shown(position) for position in positions.tolist()], values_of(moment).type)
 
 

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from tidegate.answer.request import Query
 from tidegate.answer.sql.conditions import read_condition, value_of
-from tidegate.answer.sql.measures import Measure, is_aggregate, public_rows, read_measure
+from tidegate.answer.sql.measures import AGGREGATES, Measure, is_aggregate, public_rows, read_measure
 from tidegate.answer.sql.text import ROWS_FORM, ROWS_REFUSED, bare
 from tidegate.answer.sql.trees import RANKING, contains_aggregate, cube, each, is_star, rollup, title
 from tidegate.answer.sql.views import Source, View, is_key
@@ -24,6 +24,7 @@ from tidegate.errors import TooManyCells, Unsupported
 from tidegate.policy import EachPerson, Policy
 from tidegate.policy.predicates import Predicate
 from tidegate.tables.expressions import (
+    NAMED,
     check_nodes,
     column_name,
     columns_of,
@@ -284,9 +285,23 @@ class AggregatedSelect:
         for name in ("limit", "offset", "distinct"):
             if select.args.get(name):
                 tree.set(name, select.args[name].copy())
-        if having is not None or qualify is not None or select.args.get("limit"):
+        if having is not None or qualify is not None or (select.args.get("limit") and self._is_noisy(order)):
             compiler.notes.add("chosen")
         return tree
+
+    def _is_noisy(self, order: exp.Order | None) -> bool:
+        """Return whether an order depends on noisy numbers; without one, rows have the order of the cells."""
+        items = {name.lower(): node for name, node in self.items}
+        for item in order.expressions if order is not None else ():
+            node = item.this
+            number = int(node.name) if isinstance(node, exp.Literal) and node.is_int else 0
+            if 0 < number <= len(self.items):
+                node = self.items[number - 1][1]
+            elif isinstance(node, exp.Column) and not node.table:
+                node = items.get(node.name.lower(), node)
+            if contains_aggregate(node) or (isinstance(node, exp.Column | exp.Var) and node.name.upper() == "ALL"):
+                return True
+        return False
 
     def _order(self, order: exp.Order, titles: set[str]) -> exp.Order:
         ordered = []
@@ -314,6 +329,8 @@ class AggregatedSelect:
             return self._window(node)
         if is_aggregate(node):
             return self._measured(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in NAMED:
+            raise refuse_function(node, AGGREGATES)
         if isinstance(node, exp.Column):
             raise Unsupported(
                 f'"{column_name(node)}" is neither grouped nor aggregated.',

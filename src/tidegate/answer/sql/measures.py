@@ -36,6 +36,19 @@ PAIRS: dict[type, str] = {
     exp.RegrR2: "determination",
 }
 NAMED_QUANTILES = ("approx_percentile", "quantile_cont", "quantile_disc", "percentile_approx")
+AGGREGATES = (
+    "COUNT",
+    "SUM",
+    "AVG",
+    "MIN",
+    "MAX",
+    "MEDIAN",
+    "QUANTILE_CONT",
+    "STDDEV",
+    "VARIANCE",
+    "CORR",
+    "REGR_SLOPE",
+)
 CONDITIONAL = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median)
 SUPPORTED = "COUNT, COUNT(DISTINCT ...), SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, STDDEV, VARIANCE, CORR and REGR_SLOPE are supported"
 
@@ -68,7 +81,7 @@ def read_measure(node: Any, policy: Policy) -> Measure:
         return replace(inner, conditions=(*inner.conditions, node.expression.this))
     measure = _Reader(policy).read(node)
     if measure is None:
-        name = "STRING_AGG" if isinstance(node, exp.GroupConcat) else function_name(node)
+        name = function_name(node)
         name = name if isinstance(node, exp.Func) else "This aggregate"
         raise Unsupported(f"{name} has no private form: it could show single values.", f"{SUPPORTED}.")
     return measure

@@ -20,7 +20,7 @@ FORM = (
 
 
 ROWS_REFUSED = "Single rows are never returned."
-ROWS_FORM = "Ask for statistics: SELECT region, COUNT(*), AVG(x) FROM table GROUP BY region. The values of a category are public: the policy lists them."
+ROWS_FORM = "Ask for statistics: SELECT column, COUNT(*), AVG(number) FROM table GROUP BY column. The values of a category are public: the policy lists them."
 
 
 def bare(node: Any) -> Any:
@@ -43,7 +43,7 @@ def read_statements(text: str, name: str) -> list[Any]:
         raise Unsupported("The text contains no query.", form)
     for statement in statements:
         if not isinstance(statement, exp.Select | exp.SetOperation | exp.Subquery):
-            raise Unsupported("Only SELECT is possible: nothing can be changed or created.", form)
+            raise Unsupported("Only SELECT is possible. The policy lists the tables, their columns and values.", form)
         _check_size(statement)
     return statements
 

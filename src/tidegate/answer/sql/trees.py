@@ -11,11 +11,8 @@ from tidegate.answer.sql.measures import READERS, is_aggregate
 from tidegate.errors import Unsupported
 from tidegate.tables.expressions import ALLOWED, NAMED, function_name, links, write
 
-RANKING = (exp.Rank, exp.RowNumber, exp.DenseRank)
-WINDOWS = (
-    *RANKING,
-    *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.PercentRank, exp.CumeDist, exp.Ntile),
-)
+RANKING = (exp.Rank, exp.RowNumber, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
+WINDOWS = (*RANKING, *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue))
 RELEASED = frozenset((*ALLOWED, *WINDOWS, *READERS, exp.Exists)) - {exp.Anonymous}
 
 
