@@ -53,7 +53,7 @@ def run(*, full: bool) -> Iterator[dict[str, Any]]:
     with rows_of(rows, "x") as folder:
         yield compare_query(folder, rows, "mean")
         yield compare_query_reopened(folder, rows)
-        yield compare_libraries(folder, rows, ("OpenDP", "diffprivlib"))
+        yield compare_libraries(folder, rows, ("OpenDP", "OpenDPPolars", "diffprivlib"))
     with rows_of(rows, "x, y", files=4) as folder:
         yield compare_query(folder, rows, "mean, in 4 files")
         yield compare_query(folder, rows, "mean, in 4 files, 3 in 10 outside the bounds", column="y")

@@ -17,6 +17,7 @@ from benchmarks.measure import HERE, RESULTS, Run, Runs
 ENVIRONMENTS = RESULTS / "envs"
 REQUIRED = {
     "OpenDP": None,  # it is in the project's own environment, at the version of the tests
+    "OpenDPPolars": ("opendp[polars]==0.16.0",),
     "granian": ("granian==2.8.7",),  # it runs our packages: bench_servers.py
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.5.2", "pyarrow==26.0.1"),
     "SmartNoise": ("smartnoise-sql==1.0.10", "pyarrow==26.0.1"),
@@ -26,6 +27,7 @@ REQUIRED = {
     "multifreqldpy": ("multi-freq-ldpy==0.2.5",),
     "pureldp": ("pure-ldp==1.2.0", "statsmodels==0.15.0", "scikit-learn==1.5.2"),  # it declares neither of the others
     "dpmm": ("dpmm==0.1.9", "pyarrow==16.1.0"),
+    "SDMetrics": ("sdmetrics==0.32.0",),
     "datasynthesizer": ("DataSynthesizer==0.1.13", "numpy==1.26.4", "pandas==2.2.3", "pyarrow==16.1.0"),
 }
 

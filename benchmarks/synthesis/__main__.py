@@ -3,18 +3,23 @@
 evaluate   ours, fresh tables; prints means next to the design study's row, and stores every run
 peers      other libraries, one table after the other, each in its own environment; stores every run
 bootstrap  true rows drawn with replacement: what the measures are at best
+sdmetrics  the quality score of SDV, of ours beside MST and a bootstrap; prints a table
 report     writes the stored results into docs/figures.md
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from functools import partial
+from statistics import fmean
 
 from benchmarks.measure import run_in_child
 from benchmarks.synthesis import mst, ours, peers, report, results
 from benchmarks.synthesis.bars import bar
 from benchmarks.synthesis.evaluation import bootstrap, evaluate
-from benchmarks.synthesis.tables import HELD_OUT, TABLES
+from benchmarks.synthesis.tables import HELD_OUT, TABLES, Table
+from tidegate.arrays import Ints
 
 EPSILONS = (0.25, 1.0, 4.0)
 
@@ -96,6 +101,36 @@ def measure_peer(key: results.Key, works: list[peers.Work], options: argparse.Na
         results.store(key, runs, note=peers.PROMISES[works[0].peer], **({"problem": problem} if problem else {}))
 
 
+def score_by_sdmetrics(options: argparse.Namespace) -> None:
+    """Print the two parts of SDV's quality score, means over the seeds. Columns that follow from others are left out."""
+    print("| table | epsilon | method | shapes of columns | trends of pairs |\n|---|--:|---|--:|--:|")
+    for name in options.table:
+        table = TABLES[name]()
+        methods: dict[tuple[float, str], Callable[[int], Ints]] = {(0.0, "bootstrap"): partial(bootstrap_of, table)}
+        for epsilon in options.epsilon:
+            for mode in options.mode:
+                methods[epsilon, f"**forest/2 {mode}**"] = partial(codes_of_ours, name, epsilon, mode)
+            methods[epsilon, "MST (ours), public cells"] = partial(codes_of_mst, name, epsilon)
+        for (epsilon, method), make in methods.items():
+            scores = [peers.sdmetrics(table, make(seed)) for seed in range(1, options.seeds + 1)]
+            shapes, trends = (fmean(score[part] for score in scores) for part in ("shapes", "trends"))
+            print(
+                f"| {name} | {f'{epsilon:g}' if epsilon else ''} | {method} | {shapes:.4f} | {trends:.4f} |", flush=True
+            )
+
+
+def bootstrap_of(table: Table, seed: int) -> Ints:
+    return bootstrap(table, seed=seed)
+
+
+def codes_of_ours(name: str, epsilon: float, mode: str, seed: int) -> Ints:
+    return ours.synthesize(name, epsilon, mode, seed)["codes"]  # type: ignore[no-any-return]
+
+
+def codes_of_mst(name: str, epsilon: float, seed: int) -> Ints:
+    return mst.synthesize(name, epsilon, seed)["codes"]  # type: ignore[no-any-return]
+
+
 def peer_model(text: str) -> tuple[str, str]:
     """Return model and cells of an option such as MST or MST:public."""
     model, _, cells = text.partition(":")
@@ -104,7 +139,7 @@ def peer_model(text: str) -> tuple[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.synthesis")
-    parser.add_argument("command", choices=("evaluate", "peers", "bootstrap", "report"))
+    parser.add_argument("command", choices=("evaluate", "peers", "bootstrap", "sdmetrics", "report"))
     parser.add_argument(
         "--table", nargs="+", choices=list(TABLES), default=[name for name in TABLES if name != HELD_OUT]
     )
@@ -118,7 +153,13 @@ def main() -> None:
     if options.command == "report":
         print(report.write())
         return
-    {"evaluate": evaluate_ours, "peers": evaluate_peers, "bootstrap": evaluate_bootstrap}[options.command](options)
+    commands = {
+        "evaluate": evaluate_ours,
+        "peers": evaluate_peers,
+        "bootstrap": evaluate_bootstrap,
+        "sdmetrics": score_by_sdmetrics,
+    }
+    commands[options.command](options)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.measure import RESULTS
 from benchmarks.peers import Peer, PeerUnavailable
 from benchmarks.synthesis.tables import Table
+from tidegate.arrays import Ints
 from tidegate.policy import Category
 from tidegate.synthesize.facts import Column
 
@@ -76,6 +77,21 @@ def synthesize(table: Table, work: Work, *, limit: float) -> dict[str, Any]:
     codes = table.with_followers(np.load(out))
     run = peer.runs["synthesize"][-1]
     return {"codes": codes, "seconds": run.cpu, "clock": run.clock, "MB": peer.peak_mb, **peer.about["versions"]}
+
+
+def sdmetrics(table: Table, synthetic: Ints) -> dict[str, float]:
+    """Return the two parts of SDV's quality score of a synthetic table, for the columns that were learned."""
+    folder = FOLDER / table.name
+    write(table, folder)
+    out = folder / "scored.npy"
+    np.save(out, synthetic[:, table.learnt()])
+    peer = Peer("SDMetrics", folder, out, topic="quality")
+    try:
+        for task in peer.tasks:
+            peer.run_task(task)
+    finally:
+        peer.close()
+    return peer.values
 
 
 def _stopped(peer: Peer, limit: float) -> str:
