@@ -125,6 +125,16 @@ def test_last_grain_can_be_spent_but_no_more(ledger: Ledger) -> None:
     assert verify_clean(ledger).spent["people"] == ceiling
 
 
+def test_rest_of_rounded_prices_is_not_offered(ledger: Ledger) -> None:
+    """A remainder that no query can use is called spent: `at most 0.0000000000000131` would help nobody."""
+    ceiling = ledger.account("people").ceiling
+    charge(ledger, POLICY, "nearly everything", ceiling.value * (1 - Fraction(1, 10**7)))
+    with pytest.raises(BudgetExceeded, match="only stored answers are available"):
+        charge(ledger, POLICY, "another", "0.1")
+    account = ledger.account("people")
+    assert account.to_dict()["left"] == str(account.left) != "0"
+
+
 def test_refused_charge_leaves_no_entry(ledger: Ledger) -> None:
     before = list(ledger.entries())
     with pytest.raises(BudgetExceeded):

@@ -15,6 +15,9 @@ from tidegate.ledger.entry import Entry
 from tidegate.ledger.totals import Totals, amount_of
 
 
+NEGLIGIBLE = 10**6  # less than this part of a limit cannot be used: the rest of rounded prices
+
+
 @dataclass(frozen=True)
 class Account(Rows):
     """The spent, allowed and remaining budget of a data set at one moment.
@@ -90,6 +93,12 @@ class Account(Rows):
             }
             for unit, (spent, limit) in limits.items()
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the account as JSON values."""
+        amounts = {"spent": self.spent, "left": self.left, "ceiling": self.ceiling}
+        shown = {name: str(amount) for name, amount in amounts.items()}
+        return {"name": self.name, "unit": self.unit, **shown, "spent_by_unit": self.totals.to_dict()}
 
     def _says(self) -> str:
         return f"{SHORT[self.unit]} {self.spent.say()} spent, {self.left.say()} left of {self.ceiling.say()}"
@@ -171,7 +180,7 @@ def _refuse_in_group(account: Account, group: partners.Group, price: Price, name
 
 
 def _what_fits(account: Account) -> str:
-    if account.left:
+    if account.left.grains * NEGLIGIBLE > account.ceiling.grains:
         return f"Request at most {PREFIX[account.unit]}{account.left.say_below()}."
     if account.ceiling:
         return "The budget of this data set is spent: only stored answers are available."
