@@ -14,7 +14,6 @@ from tidegate.ledger import partners
 from tidegate.ledger.entry import Entry
 from tidegate.ledger.totals import Totals, amount_of
 
-
 NEGLIGIBLE = 10**6  # less than this part of a limit cannot be used: the rest of rounded prices
 
 
