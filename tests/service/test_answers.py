@@ -73,6 +73,13 @@ def test_analyst_cannot_spend_more_than_their_share(tmp_path: Path) -> None:
         assert refused.json()["facts"] == {"asked": "0.06", "spent": "0.2", "left": "0.05", "share": "0.25"}
         own = service.get("/v1/data/people", "analyst").json()["account"]["own"]
         assert own == {"share": "0.25", "spent": "0.2", "left": "0.05"}
+        for route in ("previews", "quotes"):
+            offers = {
+                user: service.post(f"/v1/data/people/{route}", more, user).json() for user in ("analyst", "owner")
+            }
+            assert (offers["analyst"]["left"], offers["analyst"]["fits"]) == ("0.05", False)
+            assert (offers["owner"]["left"], offers["owner"]["fits"]) == ("999.8", True)
+        assert offers["analyst"]["quote"] is None
         assert service.post("/v1/data/people/answers", more, "owner").status_code == 200
 
 

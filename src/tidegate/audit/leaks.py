@@ -84,7 +84,7 @@ def look_for_leaks(
         _open_session(small, truth, third_folder) as killed,
     ):
         cut_short = interrupt_run(killed, Path(third_folder), arguments)
-        first, second = (opened.synthesize(**arguments) for opened in (session, again))
+        first, second = (opened.synthesize(**arguments, progress=False) for opened in (session, again))
         findings = [
             check_grid(first[0].to_arrow(), small),
             check_copies(first, truth, fine, alpha=alpha),
@@ -247,8 +247,8 @@ def check_copies(tables: SyntheticTables, truth: pa.Table, fine: str, *, alpha: 
 
 def check_seeds(first: SyntheticTables, second: SyntheticTables, session: Session, arguments: Arguments) -> Finding:
     """Check that the seed draws only rows: the same rows again at no cost, different noise in another ledger."""
-    again = session.synthesize(**arguments)
-    other = session.synthesize(**{**arguments, "seed": arguments["seed"] + 1})
+    again = session.synthesize(**arguments, progress=False)
+    other = session.synthesize(**{**arguments, "seed": arguments["seed"] + 1}, progress=False)
     spent = session.account.spent
     wrong = []
     try:

@@ -81,7 +81,7 @@ def synthesize(
             paths = write_tables(synthetic, out, kind=kind)
             if quality is not None:
                 progress("comparing with the original", 0, 1)
-                synthetic.quality().save(quality)
+                synthetic.quality(progress=progress).save(quality)
     if json:
         return emit({**synthetic.to_dict(), "files": [str(path) for path in paths]})
     say(synthetic.says(), *(f"{path}: {synthetic[n].rows:,} rows" for n, path in enumerate(paths)))

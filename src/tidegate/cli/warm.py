@@ -61,4 +61,4 @@ def _compile_synthesis() -> None:
             compiled_only(),
             open_session(people, ledger=str(Path(folder) / "warm.ledger"), new_account="warm") as session,
         ):
-            session.synthesize(epsilon="1")
+            session.synthesize(epsilon="1", progress=False)

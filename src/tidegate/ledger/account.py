@@ -64,7 +64,8 @@ class Account(Rows):
     def fits(self, price: Price) -> bool:
         """Return whether a price fits into every limit."""
         own = Totals(self.totals, self.ceilings)
-        return partners.refusal(own, dict(self.group), price) == ("", "")
+        is_left = self.remaining is None or self.cost_of(price) <= self.remaining
+        return is_left and partners.refusal(own, dict(self.group), price) == ("", "")
 
     def yes_no_limit(self, budget: Budget) -> float:
         """Return the yes/no certainty at the account's limit."""

@@ -106,8 +106,9 @@ def account_from_dict(data: Mapping[str, Any], policy: Policy) -> Account:
     if "spent_on_persons" in data:  # with accounts that share persons, which the result does not list
         others = Price.from_dict(data["spent_on_persons"]).minus(own)
         group = (("", totals.Totals(others)),)
-    remaining = Amount.parse(data["left"]) if group else None
-    return Account(name, spent, ceiling, data["policy"], own, lowered, group, remaining)
+    left = Amount.parse(data["left"]) if "left" in data else None
+    is_limited = left is not None and (bool(group) or left < ceiling.minus(spent))  # by others, or by a budget share
+    return Account(name, spent, ceiling, data["policy"], own, lowered, group, left if is_limited else None)
 
 
 def stored_in_words(at: str) -> list[str]:

@@ -159,7 +159,9 @@ def charge_of(served: ServedDataset, job: Job) -> Entry | None:
 def tables_of(served: ServedDataset, job: Job) -> SyntheticTables:
     """Return the synthetic tables of a finished job. Never charges: tables without a ledger entry are not generated."""
     _receipt(served, job)
-    return served.cached_tables(job.id, lambda: served.session.synthesize(**job_options(job), user=job.who))
+    return served.cached_tables(
+        job.id, lambda: served.session.synthesize(**job_options(job), user=job.who, progress=False)
+    )
 
 
 def charged_for(served: ServedDataset, job: Job) -> Amount:

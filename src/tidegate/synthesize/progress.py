@@ -46,8 +46,9 @@ class _Line:
         self._write(text)
 
     def clear(self) -> None:
-        self._write("")
-        self._write("")
+        if self._width:
+            self._write("")
+            self._write("")
 
     def _write(self, text: str) -> None:
         self._stream.write(f"\r{text.ljust(self._width)}")

@@ -222,7 +222,9 @@ def synthesize_tables(
     while len(draws_of_targets[0].rows) < most and time.monotonic() < until:
         for draws, remembered in zip(draws_of_targets, tables, strict=True):
             with rehearsal(at, remembered) as session:
-                tables_of_run = session.synthesize(**at.loss, model=at.model, tables=AT_ONCE, rows=DRAWN)
+                tables_of_run = session.synthesize(
+                    **at.loss, model=at.model, tables=AT_ONCE, rows=DRAWN, progress=False
+                )
                 draws.rows += [look(table) for table in tables_of_run]
     return draws_of_targets
 
@@ -230,7 +232,7 @@ def synthesize_tables(
 def _warm(at: World, remembered: CachedCounts) -> None:
     """Run once before the clock starts, so that kernels are compiled."""
     with rehearsal(at, remembered) as session:
-        session.synthesize(**at.loss, model=at.model, rows=DRAWN)[0].to_arrow()
+        session.synthesize(**at.loss, model=at.model, rows=DRAWN, progress=False)[0].to_arrow()
 
 
 class CutShort(BaseException):

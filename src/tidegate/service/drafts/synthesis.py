@@ -67,7 +67,7 @@ def preview_synthesis(policy: Policy, *, rows: int | None = None) -> dict[str, A
         ledger = str(Path(folder, "preview.ledger"))
         with open_session(copied, table=generated, ledger=ledger) as session:
             loss: dict[str, Any] = {budget.unit: spent.value}
-            synthetic = session.synthesize(**loss, columns=names, rows=count)[0].to_arrow()
+            synthetic = session.synthesize(**loss, columns=names, rows=count, progress=False)[0].to_arrow()
     attributes = {name: copied.attributes[name] for name in names}
     both = encode(generated, attributes), [encode(synthetic, attributes)]
     margins, pairs = [margin(cells, *both) for cells in cells_of(attributes)], pairs_of(*both)

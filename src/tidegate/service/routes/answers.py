@@ -11,7 +11,7 @@ from fastapi import Query as Parameter
 from fastapi import Request, Response
 from pydantic import ConfigDict, Field
 
-from tidegate.accounting import FREE
+from tidegate.accounting import FREE, Amount
 from tidegate.answer.charts import Order, error_chart, page_chart
 from tidegate.answer.limits import check_public, check_usefulness
 from tidegate.answer.pages import PAGE, refuse_large, to_page
@@ -193,8 +193,9 @@ class PreviewRequest(AnswerRequest):
 
 
 @routes.post("/data/{name}/previews", response_model=PreviewReply)
-def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
+def preview(request: Request, served: Served, caller: CurrentCaller, body: PreviewRequest) -> Response:
     address = service_url(request)
+    share = "" if caller.share is None else f"{caller.name} {caller.share} "
 
     def make() -> Described:
         queries, options = body.limited_queries(request, served), body.options()
@@ -202,14 +203,26 @@ def preview(request: Request, served: Served, body: PreviewRequest) -> Response:
         about: dict[str, Any] = {"dataset": served.name, "sql": body.sql or "", "fit": body.fit}
         code = query_code(queries, options, address=address, **about)
         if body.fit:
-            return {**served.session.fit(question, confidence=body.confidence).to_dict(), "code": code}
-        return {**served.session.preview(question, **options).to_dict(), "code": code}
+            offer = served.session.fit(question, confidence=body.confidence).to_dict()
+        else:
+            offer = served.session.preview(question, **options).to_dict()
+        return {**_within_share(offer, served, caller), "code": code}
 
-    return response_cache(served).response(f"preview {address} {body}", make)
+    return response_cache(served).response(f"preview {share}{address} {body}", make)
+
+
+def _within_share(offer: Described, served: ServedDataset, caller: Caller) -> Described:
+    """Return an offer with what remains for the caller, who may have a budget share."""
+    if caller.share is None:
+        return offer
+    spent, cost = served.session.ledger.spent_by(served.name, caller.name), Amount.parse(offer["cost"])
+    left = min(Amount.parse(offer["left"]), caller.share.minus(spent))
+    rest = {"left": str(left), "left_after": str(left.minus(cost)), "fits": offer["fits"] and cost <= left}
+    return {**offer, **rest}
 
 
 @routes.post("/data/{name}/quotes", response_model=QuoteReply)
-def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
+def quote(request: Request, served: Served, caller: CurrentCaller, body: AnswerRequest) -> Response:
     address, policy = service_url(request), served.policy
     queries, options = body.limited_queries(request, served), body.options()
     if not queries or not body.anyway:
@@ -232,6 +245,7 @@ def quote(request: Request, served: Served, body: AnswerRequest) -> Response:
         }
         offer["yes_no"] |= {"after": offer["yes_no"]["now"], "alone": 0.5}
         offer |= preview.account.in_all_units(FREE, after=preview.account.totals)
+    offer = _within_share(offer, served, caller)
     offer["quote"] = quoted.sign(quote_secret(request.app.state.guard.callers.secret())) if offer["fits"] else None
     offer["expires"] = quoted.expires_at
     offer["link"] = answer_url(served.name, sha256(canonical(planned.identity())))
