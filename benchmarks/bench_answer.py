@@ -90,7 +90,7 @@ def compare_query_reopened(folder: Path, rows: int) -> dict[str, Any]:
         with by_hand(folder) as query:
             return query("SELECT avg(x) FROM people")
 
-    return report_rate(MEAN, "mean, opened anew", rows, take_turns({"tidegate": ours, "SELECT avg": bare}))
+    return report_rate(MEAN, "mean, new session", rows, take_turns({"tidegate": ours, "SELECT avg": bare}))
 
 
 def compare_libraries(folder: Path, rows: int, names: tuple[str, ...]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How count values are measure_numbers, and how count reports measure_counting, in a second on one core?
+"""How many values are randomized, and how many reports are counted, in a second on one core?
 
     python -m benchmarks randomizing --full
 
@@ -42,8 +42,8 @@ from tidegate.operators import (
 )
 from tidegate.operators.exact_draws import SystemBytes
 
-RANDOMIZING = "How count values are measure_numbers in a second, on one core?"
-COUNTING = "How count reports are measure_counting in a second, on one core, and how near is that to reading them?"
+RANDOMIZING = "How many values are randomized in a second, on one core?"
+COUNTING = "How many reports are counted in a second, on one core, and how near is that to reading them?"
 NUMBERS: tuple[Operator, ...] = (
     UniformNoise(100, half_width=50),
     GaussianNoise(100, sigma=Fraction(25)),
@@ -51,7 +51,7 @@ NUMBERS: tuple[Operator, ...] = (
     SquareWave(100, epsilon=Fraction(2)),
 )
 EPSILON, PURE = Fraction(1), (RandomizedResponse, Unary, SubsetSelection)
-CATEGORIES = {64: 20_000, 512: 5_000}  # of so count a peer makes so count reports
+CATEGORIES = {64: 20_000, 512: 5_000}  # a peer makes this number of reports
 PEERS = ("pureldp", "multifreqldpy")
 SHOWN = {
     "randomized-response": 100_000,

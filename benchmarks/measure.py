@@ -139,7 +139,7 @@ def peak_memory() -> float:
 
 @cache
 def machine() -> str:
-    """Return processor, cores, memory, system and Python version."""
+    """Return processor, cores, memory, system with its first two numbers, and Python version."""
     info = Path("/proc/cpuinfo")
     models = (
         [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
@@ -148,7 +148,8 @@ def machine() -> str:
     )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     name = models[0] if models else platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores, {memory:.0f} GB, {platform.system()} {platform.release()}, Python {platform.python_version()}"
+    system = f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}"
+    return f"{name}, {os.cpu_count()} cores, {memory:.0f} GB, {system}, Python {platform.python_version()}"
 
 
 @cache

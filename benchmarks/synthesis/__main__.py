@@ -1,6 +1,6 @@
 """python -m benchmarks.synthesis evaluate|peers|bootstrap|report: measure synthetic tables.
 
-evaluate   ours, fresh tables; prints means next to the design study's row, and stores every run
+evaluate   ours, fresh tables; prints means, and stores every run
 peers      other libraries, one table after the other, each in its own environment; stores every run
 bootstrap  true rows drawn with replacement: what the measures are at best
 sdmetrics  the quality score of SDV, of ours beside MST and a bootstrap; prints a table
@@ -16,7 +16,6 @@ from statistics import fmean
 
 from benchmarks.measure import run_in_child
 from benchmarks.synthesis import mst, ours, peers, report, results
-from benchmarks.synthesis.bars import bar
 from benchmarks.synthesis.evaluation import bootstrap, evaluate
 from benchmarks.synthesis.tables import HELD_OUT, TABLES, Table
 from tidegate.arrays import Ints
@@ -37,8 +36,6 @@ def evaluate_ours(options: argparse.Namespace) -> None:
                     runs.append({**evaluate(table, run.pop("codes"), seed=seed), **run})
                 key = results.Key(name, epsilon, f"{runs[0]['model']} {mode}")
                 print(results.line(key, runs), flush=True)
-                if study := bar(name, epsilon, mode):
-                    print(results.line(results.Key(name, epsilon, f"study {mode}"), [study]), flush=True)
                 if not options.dry:
                     results.store(key, runs, note=results.PROMISES[mode])
 

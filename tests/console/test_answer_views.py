@@ -160,14 +160,14 @@ def test_question_is_saved_shared_renamed_opened_and_put_on_a_dashboard(
     tab.get_by_label("Column of the condition").select_option("sex")
     tab.get_by_label("Value to compare with").select_option("male")
     fill_form(tab, **{"epsilon-number": "0.12"})
-    tab.get_by_text("Save this question").click()
-    tab.get_by_role("button", name="Save question").click()
+    tab.get_by_text("Save this query").click()
+    tab.get_by_role("button", name="Save query").click()
     tab.get_by_text("Enter a name.").wait_for()
     tab.locator("#save-name").fill("Men by town")
     tab.locator("#save-shared").check()
     tab.locator("#save-name").press("Enter")
     tab.get_by_role("link", name="Men by town").click()
-    tab.get_by_text("Saved question: Men by town").wait_for()
+    tab.get_by_text("Saved query: Men by town").wait_for()
     tab.get_by_text("The number of rows where sex = 'male' by town would cost 0.12").wait_for()
     assert tab.locator("#epsilon-number").input_value() == "0.12"
     tab.get_by_role("link", name="Saved", exact=True).click()
@@ -219,7 +219,7 @@ def test_pages_are_accessible_and_light(library: Library, sign_in: SignIn) -> No
         tab = sign_in(library.console, OWNER, path)
         if name == "query":
             wait_for_preview(tab)
-            tab.get_by_text("Save this question").click()
+            tab.get_by_text("Save this query").click()
         for summary in tab.get_by_text(re.compile("^Change")).all():
             summary.click()
         assert_accessible(tab, every=name in ("dashboard", "library", "Sexes and towns"))

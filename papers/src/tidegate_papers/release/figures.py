@@ -93,7 +93,7 @@ def _histogram(axes: Any, sample: Sample, label: str) -> None:
 def _figure_12_to_15(number: str) -> Picture:
     test = FIGURES[number]
     drawn = exposure(tracks_of(test), targets=LOCATIONS)
-    words = f"Figure {number}. Exposure and its critical value as the records of one sequence of 10,000 requests go out; {NAMES[test]} at 20%."
+    words = f"Figure {number}. Exposure and its critical value as the records of one sequence of 10,000 requests are released; {NAMES[test]} at 20%."
     left = counts_after(plan_of(test, LEVEL), released(test)).sum(axis=0)
     absent = [name for name, number in zip(LOCATIONS, left, strict=True) if not number]
     words += f" Not one record of {' and '.join(absent)} left in this sequence." if absent else ""

@@ -85,7 +85,7 @@ function restore() {
 /** Fill in the form from a saved question or a stored answer. */
 function open({ request, sql }) {
   const state = question.stateOf(request, sql);
-  if (!state) return tell({ what: "The form cannot show this question.", do: "Ask it through the API." });
+  if (!state) return tell({ what: "The form cannot show this query.", do: "Run it through the API." });
   question.restore(state);
   const [name, value] = Object.entries(request).find(([key]) => ["rho", unit, "error", "share"].includes(key)) ?? [];
   if (name) wishes.restore(name === "share" ? { [unit]: plainly(Number(value) * ceiling) } : { [name]: String(value) });

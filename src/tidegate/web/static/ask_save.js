@@ -1,4 +1,4 @@
-// Save this question under a name. Saving is free; the question is opened again by its URL.
+// Save this query under a name. Saving is free; the query is opened again by its URL.
 
 import { url } from "./address.js";
 import { post } from "./api.js";
@@ -19,7 +19,7 @@ export function saver(at, dataset, request) {
     byId("save-go").disabled = false;
     if (!saved) return;
     const link = (path, text) => element("a", { href: url(`/console/data/${dataset}/${path}`) }, text);
-    byId("save-state").replaceChildren("Saved: ", link(`ask?saved=${saved.id}`, saved.name), ". ", link("library", "All saved questions"));
+    byId("save-state").replaceChildren("Saved: ", link(`ask?saved=${saved.id}`, saved.name), ". ", link("library", "All saved queries"));
     byId("save-name").value = "";
   }
   byId("save-go").addEventListener("click", save);
