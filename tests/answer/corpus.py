@@ -144,6 +144,8 @@ SELECT d.kind, p.sex, COUNT(*) FROM departments d JOIN visits v USING (departmen
 SELECT p.sex, COUNT(*) FROM (SELECT * FROM visits WHERE urgent) v JOIN (SELECT * FROM patients WHERE birth_year > 1990) p USING (patient_id) GROUP BY 1; -- clinic-913 answer
 SELECT p.sex, COUNT(v.cost) FROM (SELECT * FROM patients WHERE birth_year > 1990) p LEFT JOIN visits v ON p.patient_id = v.patient_id GROUP BY 1; -- clinic-914 answer
 SELECT p.sex, COUNT(*) FROM patients p LEFT JOIN (SELECT * FROM visits WHERE urgent) v ON p.patient_id = v.patient_id GROUP BY 1; -- clinic-915 refuse: condition before a left join
+SELECT p.sex, COUNT(DISTINCT patient_id) AS patients FROM visits v JOIN patients p USING (patient_id) GROUP BY p.sex; -- clinic-921 answer
+SELECT department, COUNT(*) AS n FROM departments JOIN visits USING (department) JOIN patients USING (patient_id) GROUP BY department; -- clinic-922 answer
 SELECT HOUR(ordered_at) < 12 AS morning, ROUND(SUM(price * quantity), 0) AS t FROM orders GROUP BY morning; -- shop-901 postprocess
 SELECT pr.category, o.country, COUNT(*) AS n FROM orders o LEFT JOIN products pr USING (product) WHERE o.quantity > 5 GROUP BY ROLLUP (pr.category, o.country); -- shop-902 answer
 SELECT COUNT(DISTINCT CASE WHEN returned THEN customer_id END) AS returners, COUNT(DISTINCT customer_id) AS customers FROM orders; -- shop-903 answer

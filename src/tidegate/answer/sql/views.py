@@ -25,21 +25,25 @@ class View:
     rows: RowSource | None
     sources: dict[str, dict[str, Any]]
     conditions: list[Any] = field(default_factory=list)
+    merged: dict[str, Any] = field(default_factory=dict)  # columns of JOIN ... USING, by name in lower case
 
     def find(self, node: exp.Column) -> Any | None:
         """Return the expression of a column; None if there is none of that name."""
         alias = node.table.lower()
         if alias and alias not in self.sources:
             return None
+        if not alias and node.name.lower() in self.merged:
+            return self.merged[node.name.lower()]
         columns = [self.sources[alias]] if alias else list(self.sources.values())
         matches = [of for named in columns for name, of in named.items() if name.lower() == node.name.lower()]
         exact_matches = [of for named in columns for name, of in named.items() if name == node.name]
         distinct = {of.sql(): of for of in exact_matches or matches}
         if len(distinct) > 1:
-            raise Unsupported(
-                f'The column "{node.name}" is ambiguous.',
-                "Write its table before it (visits.cost), or quotes around it.",
-            )
+            among = [(source, name) for source, named in self.sources.items() for name in named]
+            names = [(source, name) for source, name in among if name.lower() == node.name.lower()]
+            is_case = len({source for source, _ in names}) < len(names)
+            written = [f'"{name}"' if is_case else f"{source}.{name}" for source, name in names]
+            raise Unsupported(f'The column "{node.name}" is ambiguous.', f"Write {' or '.join(written)}.")
         return next(iter(distinct.values()), None)
 
     @property
@@ -128,7 +132,16 @@ class Joins:
         self.policy = policy
 
     def join(self, view: View, other: View, join: exp.Join) -> View:
-        """Return two views joined by a declared relation."""
+        """Return two views joined by a declared relation. A column of USING is that of the private rows, or of the left ones."""
+        joined = self._join(view, other, join)
+        joined.merged = {**view.merged, **other.merged}
+        is_reference = view.rows is not None and self.policy.tables[view.rows.table].reference
+        for name in join.args.get("using") or ():
+            column = (other if is_reference else view).find(exp.Column(this=exp.to_identifier(name.name)))
+            joined.merged[name.name.lower()] = column
+        return joined
+
+    def _join(self, view: View, other: View, join: exp.Join) -> View:
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
         if side in ("RIGHT", "FULL") or kind in ("CROSS", "SEMI", "ANTI") or join.args.get("method"):
             raise Unsupported(
