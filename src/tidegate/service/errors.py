@@ -184,7 +184,8 @@ def _describe_failure(failure: Any) -> str:
     path = [str(part) for part in failure["loc"][:2] if isinstance(part, str)]
     kind = str(failure["type"])
     path = path[:1] if kind in ("extra_forbidden", "json_invalid") else path
-    return f"{' '.join(path) or 'request'}: {kind.replace('_', ' ')}"
+    reason = "unknown field" if kind == "extra_forbidden" else kind.replace("_", " ")
+    return f"{' '.join(path) or 'request'}: {reason}"
 
 
 async def http_error(request: Request, error: Exception) -> Response:
