@@ -70,7 +70,10 @@ def compare_counts(cells: list[int], *, scale: Fraction, query: Query | None = N
 
 
 def test_overlapping_intervals_claim_no_difference() -> None:
-    assert compare_counts([100, 130], scale=Fraction(20)).says() == "All groups are equal within the noise"
+    assert (
+        compare_counts([100, 130], scale=Fraction(20)).says()
+        == "The noise could explain all differences between groups"
+    )
 
 
 def test_claim_begins_exactly_where_the_tail_allows_it() -> None:
@@ -146,7 +149,7 @@ def test_means_are_compared_by_the_intervals_of_both() -> None:
     apart = {"moments": [[1000, 1000], [-20 * 1000, 20 * 1000], None]}
     equal, different = (compare(query, PEOPLE, event, stored, labels=labels) for stored in (near, apart))
     assert equal is not None
-    assert equal.says() == "All groups are equal within the noise"
+    assert equal.says() == "The noise could explain all differences between groups"
     assert different is not None
     assert different.method == "bound"
     assert different.differences[0].higher == {"sex": "female"}

@@ -67,7 +67,7 @@ class Comparison(Rows):
     def says(self) -> str:
         """Return the finding in one sentence, as a title."""
         if not self.differences:
-            return f"All {self.noun} are equal within the noise"
+            return f"The noise could explain all differences between {self.noun}"
         more = len(self.differences) - 1
         rest = f"; {more:,} more of {self.pairs:,} pairs differ" if more else ""
         return f"{self.differences[0].says()}{rest}"

@@ -99,9 +99,9 @@ class Answer(Rows):
         notes.append(mechanism_for(self.query).caution(self.query, self.policy, self.event))
         one_cell_of_persons = self.query.statistic == "persons" and not self.query.groups  # all rows are read
         if isinstance(self.policy.dataset.unit, EachPerson) and not one_cell_of_persons:
-            notes.append(
-                f"a person counts with at most {self.policy.dataset.unit.at_most} rows, so those with more are undercounted"
-            )
+            most = self.policy.dataset.unit.at_most
+            rows = "1 row" if most == 1 else f"{most} rows"
+            notes.append(f"a person counts with at most {rows}, so those with more are undercounted")
         return "; ".join(text for text in notes if text)
 
     @property
