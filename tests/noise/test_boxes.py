@@ -57,6 +57,14 @@ def test_missing_geometric_number_is_detected() -> None:
     assert float(mpmath.log(near / far)) > float(steps / scale) * 1.01
 
 
+def test_single_step_is_possible_and_none_is_refused() -> None:
+    drawn = [box_noise((1, 2), Fraction(2), steps=1, bits=bits(number)) for number in range(50)]
+    assert {len(z) for z in drawn} == {2}
+    assert len({tuple(z) for z in drawn}) > 10
+    with pytest.raises(ValueError, match="at least 1"):
+        box_noise((1, 2), Fraction(2), steps=0, bits=bits(1))
+
+
 @pytest.mark.long  # test_box_sampler_has_the_promised_distribution is cheaper
 def test_frequencies_of_draws_match_their_probabilities() -> None:
     """4,000 draws by the size of their box, and by their quarter. Alpha 1e-6 each."""

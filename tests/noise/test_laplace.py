@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.laplace import DIGITS, at_most, probability, quantile, within
 
 from tidegate.noise import SeededBits, discrete_laplace, noise_quantile, scale_for
-from tidegate.noise.laplace import LARGEST
+from tidegate.noise.laplace import LARGEST, difference_quantile, difference_tail
 
 SLACK = 1e-12  # in probability: quantiles are computed in floating point
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(20, 3), Fraction(10**6, 7)]
@@ -118,3 +118,11 @@ def test_the_largest_scale_is_reached(sensitivity: Fraction, short: Fraction) ->
 def test_scale_out_of_range_is_refused(scale: Fraction) -> None:
     with pytest.raises(ValueError, match="scale"):
         discrete_laplace(scale, size=1, bits=SeededBits(1))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(50)])
+@pytest.mark.parametrize("quantile", [1, 2, 3, 5, 7, 20])
+def test_quantile_of_a_difference_is_rounded_up_at_a_tie(scale: Fraction, quantile: int) -> None:
+    """The tail beyond `quantile` - 1 is the allowed one to the last digit, so floating point cannot decide."""
+    assert difference_quantile(scale, difference_tail(scale, quantile)) == quantile
+    assert difference_quantile(scale, difference_tail(scale, quantile) * (1 + 1e-9)) == quantile - 1

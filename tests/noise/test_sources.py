@@ -10,6 +10,7 @@ import pytest
 
 import tidegate
 from tidegate.noise import SecureBits, SeededBits
+from tidegate.noise.bits import Words, below_any
 
 PACKAGE = Path(tidegate.__file__).parent
 RANDOM = ("random", "secrets", "numpy.random", "os.urandom", "os.getrandom", "uuid.uuid1", "uuid.uuid4", "ibis.random")
@@ -170,3 +171,27 @@ def test_seed_determines_the_words() -> None:
         words = first.words(count)
         assert (words == again.words(count)).all()
         assert not np.isin(words, other.words(count)).any()
+
+
+class CountedWords:
+    """Bits whose words are listed, one after the other."""
+
+    def __init__(self, *words: int) -> None:
+        self.left = [*words]
+
+    def words(self, count: int) -> Words:
+        taken, self.left = self.left[:count], self.left[count:]
+        return np.array(taken, np.uint64)
+
+
+@pytest.mark.parametrize("bound", [2**62 + 1, 2**64, 2**64 + 1, 2**80 - 3, 2**128])
+def test_integer_below_a_large_bound_has_its_first_bits_and_is_drawn_again_above_it(bound: int) -> None:
+    width = (bound - 1).bit_length()
+    count = -(-width // 64)
+    high = [2**64 - 1] * count  # the largest number of this width: too large, unless the bound is a power of two
+    source = CountedWords(*high, *range(1, 2 * count))
+    if bound == 2**width:
+        assert below_any(bound, bits=source) == bound - 1
+    else:
+        joined = sum(word << 64 * (count - 1 - index) for index, word in enumerate(range(1, count + 1)))
+        assert below_any(bound, bits=source) == joined >> (64 * count - width)
