@@ -6,6 +6,7 @@ exact Renyi divergence of the noise around each of them from the noise around th
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from reference import average as slow
 
 from tidegate.accounting import Amount, Choices, DiscreteGaussian, Exponential, GaussianBox, GaussianMoments, Price
-from tidegate.accounting.gaussian import ball_price
+from tidegate.accounting.gaussian import _sum_radius, ball_price
 from tidegate.answer import Query, count, histogram, max, mean, median, quantile, regression, std, sum, variance
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.answer.mechanisms.ranks import Ranks
@@ -564,3 +565,17 @@ def test_half_of_the_range_of_choices_is_detected() -> None:
     assert choices_are_sound(price, rate, worst)
     assert not choices_are_sound(replace(price, z=Amount.up(price.z.value / 4)), rate, worst)
     assert not choices_are_sound(replace(price, zcdp=Amount.up(price.zcdp.value / 4)), rate, worst)
+
+
+@pytest.mark.parametrize("cells", [2, 3, 7])
+@pytest.mark.parametrize(("lowest", "highest"), [(0, 10), (2, 10), (-10, 0), (-10, -2), (-4, 10), (-10, 4)])
+def test_sums_in_several_cells_fit_into_the_ball_and_those_of_one_sign_into_the_smallest(
+    lowest: int, highest: int, cells: int
+) -> None:
+    """The ball around all values in one of the cells, and nothing; the center is at the same number in every cell."""
+    points = np.array([value * cell for value in (lowest, highest, 0) for cell in np.eye(cells)])
+    centers = np.linspace(min(lowest, 0), builtins.max(highest, 0), 100 * cells + 1)
+    radii = [np.square(points - center).sum(axis=1).max() for center in centers]
+    radius, smallest = float(_sum_radius(lowest, highest, cells, always=False)), builtins.min(radii)
+    assert radius >= smallest * (1 - 2e-3)
+    assert lowest * highest < 0 or radius == pytest.approx(smallest, rel=2e-3)

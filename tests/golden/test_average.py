@@ -231,3 +231,7 @@ def test_persons_have_their_limit(fact: dict[str, Any]) -> None:
         assert close(
             limit, mpmath.nstr(slow.ceiling(F(fact["rho"]), F(1, fact["population"] - fact["rows"] + 1)), 25), EXACT
         )
+
+
+def test_nothing_spent_is_no_epsilon() -> None:
+    assert epsilon_at_delta(Amount(0)) == 0
