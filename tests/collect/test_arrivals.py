@@ -281,6 +281,18 @@ def test_batch_key_is_read_written_and_promised(tmp_path: Path) -> None:
             read_batch(wrong)
 
 
+@pytest.mark.parametrize(
+    ("least", "is_valid"), [(9, False), (10, True), (10**6, True), (10**6 + 1, False), (True, False), ("10", False)]
+)
+def test_least_number_of_reports_of_a_batch_has_bounds(least: Any, is_valid: bool) -> None:
+    rule = {"at_least": least, "every": "1 day"}
+    if is_valid:
+        assert read_batch(rule) == BatchRule(least, 86_400)
+    else:
+        with pytest.raises(ValueError, match="from 10 to 1,000,000"):
+            read_batch(rule)
+
+
 def test_flush_command_counts_or_explains_why_not(tmp_path: Path) -> None:
     file = tmp_path / "people.toml"
     file.write_text(write_policy(policy_of()), "utf-8")

@@ -49,6 +49,8 @@ def test_every_value_is_supported_by_one_hyperplane_of_reports(values: int, epsi
         operator.in_hyperplane * operator.inside + (operator.report_size - operator.in_hyperplane) * operator.outside
         == 1
     )
+    counts = operator.member_counts()
+    assert (counts.start, counts.stop - 1) == (min(holds.sum(axis=1)), max(holds.sum(axis=1)))
     assert operator.gamma * ONE <= exp_below(epsilon)
     assert np.allclose(operator.column(values - 1) == float(operator.inside), holds[:, -1])
     pairs = holds[:, :1] & holds[:, 1:]

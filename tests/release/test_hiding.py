@@ -166,6 +166,24 @@ def test_record_that_changed_since_the_selection_is_withheld(tmp_path: Path) -> 
 # Opening
 
 
+def test_policy_without_a_hiding_promise_has_no_selection(tmp_path: Path) -> None:
+    policy = replace(towns_policy(), hidings={})
+    with tg.open(policy, table=towns_table(), ledger=str(tmp_path / "towns.ledger")) as session:
+        with pytest.raises(Unsupported, match="no hiding promise, so there is no selection"):
+            session.open_release()
+        assert [entry.kind for entry in session.ledger.entries()] == ["genesis"]
+
+
+def test_progress_counts_the_decided_requests(tmp_path: Path) -> None:
+    steps: list[tuple[int, int]] = []
+    table = towns_table((200, 300, 100), size=500)
+    with open_towns(str(tmp_path / "towns.ledger"), table) as session:
+        session.open_release()
+        desk = session.release()
+        desk.request_many(all_keys(table), progress=lambda done, of: steps.append((done, of)))  # type: ignore[call-arg]
+    assert steps == [(1000, 1500), (1500, 1500)]
+
+
 def test_selection_opens_once_and_requires_its_opening(ledger_url: str) -> None:
     with open_towns(ledger_url) as session:
         with pytest.raises(Infeasible, match="chosen for release yet"):
