@@ -9,9 +9,9 @@ export MYPY_CACHE_DIR ?= $(HOME)/.cache/tidegate/mypy
 BIN := .venv/bin
 RUN_STAMP := .venv/.ready-run
 DEV_STAMP := .venv/.ready-dev
-# What is killed, or runs in other processes, is not counted; those tests are left out here and run by `make test`.
-ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py)
-COVERED := $(addprefix tests/,policy accounting noise ledger risk operators tables answer release collect synthesize golden) $(ELSEWHERE)
+# What is killed, or runs in other processes, is not counted; those tests are left out here and run by `make test`, as are tests of time.
+ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py input_time.py schema.py startup.py)
+COVERED := $(addprefix tests/,policy accounting noise ledger risk operators tables answer release collect synthesize golden cli session service) $(ELSEWHERE)
 
 # Processes that share the tests: one more than cores, because a third of the tests' time is waiting.
 WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))

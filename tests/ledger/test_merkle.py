@@ -126,6 +126,18 @@ def test_published_roots() -> None:
         assert frontier.root.hex() == merkle.root(size, Nodes(published())).hex() == expected
 
 
+@pytest.mark.parametrize(("index", "size"), [(-1, 4), (4, 4), (5, 4), (0, 0)])
+def test_leaf_outside_the_tree_has_no_proof(index: int, size: int) -> None:
+    with pytest.raises(ValueError, match="not in the tree"):
+        merkle.inclusion_proof(index, size, Nodes(published()))
+
+
+@pytest.mark.parametrize(("first", "size"), [(0, 4), (-1, 4), (5, 4)])
+def test_tree_that_is_no_part_of_another_has_no_proof(first: int, size: int) -> None:
+    with pytest.raises(ValueError, match="not a part"):
+        merkle.consistency_proof(first, size, Nodes(published()))
+
+
 @pytest.mark.parametrize(("index", "size", "expected"), INCLUSION)
 def test_published_inclusion_proofs(index: int, size: int, expected: list[str]) -> None:
     proof = merkle.inclusion_proof(index, size, Nodes(published()))

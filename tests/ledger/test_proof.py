@@ -39,6 +39,9 @@ def keys(ledger: Ledger) -> list[Any]:
 def test_every_entry_can_be_proven(ledger: Ledger) -> None:
     for entry in ledger.entries():
         by_number, by_hash = ledger.prove(str(entry.number)), ledger.prove(entry.hash[:12])
+        assert ledger.prove(entry.hash[:8])["entry"] == by_hash["entry"]
+        with pytest.raises(Unsupported, match="at least 8 characters"):
+            ledger.prove(entry.hash[:7])
         assert by_number == by_hash
         assert proof.check(json.loads(proof.to_text(by_number)), keys(ledger)).head == ledger.head()
 
