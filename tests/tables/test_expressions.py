@@ -15,8 +15,11 @@ from tables.conftest import ATTRIBUTES, POLICIES, SCHEMA, arrow, rows
 
 from tidegate.answer import Query, count, distinct, persons, sum
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.errors import Unsupported
 from tidegate.policy import Numeric, Policy
+from tidegate.policy.predicates import col
 from tidegate.tables import Table, open_table
+from tidegate.tables.expressions import holds, parse_expression, rename_condition
 
 Values = dict[str, Any]
 
@@ -56,6 +59,7 @@ CONDITIONS: dict[str, Callable[[Values], Any]] = {
         (v["age"] is not None and v["sex"] is not None and v["age"] + 10 * v["sex"] > 50) or v["town"] is None
     ),
     "NOT member": lambda v: v["member"] is False,
+    "WIDTH_BUCKET(age, 20, 60, 4) = 2": lambda v: v["age"] is not None and 30 <= v["age"] < 40,
 }
 SUMMED: dict[str, Callable[[Values], Any]] = {
     "2 * pay + 1": lambda v: None if v["pay"] is None else 2 * v["pay"] + 1,
@@ -114,9 +118,9 @@ def test_groups_and_conditions_equal_the_twin(on_any_engine: Callable[[Policy], 
         dropped = set(expected) - set(numbers)
         assert {label: n for label, n in expected.items() if label not in dropped} == numbers
         assert dropped <= {None}
-    for text, holds in CONDITIONS.items():
+    for text, is_true in CONDITIONS.items():
         query = count().where(text)
-        expected_count = len([values for values in twin if holds(values)])
+        expected_count = len([values for values in twin if is_true(values)])
         assert int(mechanism_for(query).exact(query, table).numbers[0]) == expected_count, text
 
 
@@ -150,3 +154,29 @@ def test_distinct_values_and_persons_equal_the_twin(on_any_engine: Callable[[Pol
 
 def test_columns_are_those_of_the_engines() -> None:
     assert set(SCHEMA.names) == set(ATTRIBUTES)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("CAST(age AS BLOB)", "cannot be converted to VARBINARY"),
+        ("age::json", "cannot be converted to JSON"),
+        ("COALESCE(*, 1)", "stands for rows"),
+        ("age AT TIME ZONE 'UTC' > 1", "AT TIME ZONE cannot be used"),
+        ("RANDOM() < 0.5", "RANDOM cannot be used"),
+        ("age IN (SELECT 1)", "A subquery on private rows"),
+        ("LAMBDA x: x", "neither a column nor an expression"),
+        (" + ".join(["age"] * 6000), "too long"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_expression_outside_of_the_list_is_refused_by_its_name(text: str, what: str) -> None:
+    with pytest.raises(Unsupported, match=what):
+        parse_expression(text)
+
+
+def test_columns_of_a_condition_are_renamed_wherever_they_are() -> None:
+    condition = ((col("age") > 3) | col("town").missing()) & ~(col("age") == 5) & holds("age % 2 = 0")
+    renamed = rename_condition(condition, lambda text: text.replace("age", "people.age").replace("town", "people.town"))
+    assert renamed.says() == condition.says().replace("age", "people.age").replace("town", "people.town")
+    assert rename_condition(renamed, lambda text: text.replace("people.", "")) == condition
