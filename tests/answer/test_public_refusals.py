@@ -78,6 +78,13 @@ def test_query_with_a_public_problem_is_refused_before_the_charge(tmp_path: Path
             session.preview(query, epsilon="1")
 
 
+def test_widest_column_of_a_regression_decides_whether_its_sums_fit(tmp_path: Path) -> None:
+    with session_of(tmp_path, ["widest", "small"]) as session:
+        for formula in ("widest ~ small", "small ~ widest"):
+            with pytest.raises(TidegateError, match="more than 38 digits"):
+                session.preview(regression(formula), epsilon="1")
+
+
 @pytest.mark.parametrize("method", ["k-norm", "functional"])
 def test_regression_over_a_range_of_a_billion_is_answered_or_refused_at_no_cost(tmp_path: Path, method: Any) -> None:
     query = regression("wider ~ small", method=method)

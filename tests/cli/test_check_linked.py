@@ -64,3 +64,10 @@ def test_check_with_data_reports_on_every_private_table(run: Run, clinic: Path) 
     code, out, _ = run("check", clinic, "--data", "--json")
     assert list(json.loads(out)["tables"]) == ["patients", "visits", "admissions"]
     assert set(json.loads(out)["unmatched"].values()) == {1}
+
+
+def test_check_with_data_counts_no_row_if_every_label_has_a_row_of_reference(run: Run, clinic: Path) -> None:
+    (clinic.parent / "departments.csv").write_text(DEPARTMENTS + "Garden,1,east,x\n")
+    code, out, _ = run("check", clinic, "--data", "--json")
+    assert code == 0, out
+    assert json.loads(out)["unmatched"]["visits.department = departments.department"] == 0
