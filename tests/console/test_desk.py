@@ -13,7 +13,7 @@ import httpx
 import pytest
 from console.snippets import run_command, run_python, shown_code
 from support.axe import assert_accessible
-from support.console_service import Console
+from support.console_service import Console, wait_until
 
 from tidegate.release.result import Refused
 from tidegate.service.access.permissions import OWNER
@@ -92,7 +92,7 @@ def test_queue_names_the_test_that_holds_each_record(fresh_console: Console, sig
     assert rows.first.inner_text() == first
     tab.get_by_role("button", name="Next page").click()
     tab.get_by_role("button", name="Previous page").wait_for()
-    tab.wait_for_function(f"document.querySelector('#waiting-requests tbody tr').innerText !== {json.dumps(first)}")
+    wait_until(tab, f"document.querySelector('#waiting-requests tbody tr').innerText !== {json.dumps(first)}")
     assert_accessible(tab)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.console_service import OPEN, Console, on_loopback
+from support.console_service import OPEN, Console, on_loopback, wait_until
 
 from tidegate import demo as samples
 from tidegate.demo import history, soldiers
@@ -72,15 +72,13 @@ def test_query_moves_the_meter(demo: Console, sign_in: SignIn) -> None:
     if tab.locator("#confirm").is_visible():
         tab.get_by_role("button", name="Spend", exact=True).click()
     tab.locator("#told .answer").get_by_text("95% interval").wait_for()
-    tab.wait_for_function(f"() => Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
+    wait_until(tab, f"Number(document.querySelector('[data-meter=age]').dataset.now) > {before}")
     save_screenshot(tab, "answer")
 
 
 def test_records_are_released_until_one_waits(demo: Console, sign_in: SignIn) -> None:
     tab = sign_in(demo, OWNER, "/console/data/soldiers/desks/headquarters", viewport={"width": 1100, "height": 900})
-    tab.wait_for_function(
-        "() => Number(document.getElementById('out').textContent.replace(',', '')) > 0", timeout=120_000
-    )
+    wait_until(tab, "Number(document.getElementById('out').textContent.replace(',', '')) > 0", seconds=120)
     outcomes, waiting = "", int(tab.locator("#waiting").inner_text())
     for batch in range(10):
         keys = "\n".join(f"soldier {number:05d}" for number in range(2000 + 30 * batch, 2030 + 30 * batch))
@@ -92,7 +90,7 @@ def test_records_are_released_until_one_waits(demo: Console, sign_in: SignIn) ->
         if "waiting" in outcomes:
             break
     assert "waiting" in outcomes, outcomes
-    tab.wait_for_function(f"() => Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
+    wait_until(tab, f"Number(document.getElementById('waiting').textContent.replace(',', '')) > {waiting}")
     tab.locator("#exposure .plot svg:visible").wait_for()
     tab.wait_for_timeout(500)
     save_screenshot(tab, "release", "#exposure")

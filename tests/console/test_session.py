@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from service.test_oidc import Gate, gate_in
 from support.axe import assert_accessible
-from support.console_service import Console
+from support.console_service import Console, wait_until
 from support.identity_provider import SECRET
 
 from tidegate.ledger.schema import signins
@@ -120,7 +120,7 @@ def test_link_for_a_colleague_works_once(console: Console, sign_in: SignIn, visi
     row = tab.locator("#tokens tr", has_text="lina")
     row.get_by_role("button", name="Sign-in link").click()
     tab.locator("#made code").get_by_text("#tgl_").wait_for()
-    tab.wait_for_function(f"document.querySelector('#made code').textContent !== {link!r}")
+    wait_until(tab, f"document.querySelector('#made code').textContent !== {link!r}")
     again = visitor()
     again.goto(tab.locator("#made .snippet code").inner_text())
     again.wait_for_url(f"{console.address}/console")

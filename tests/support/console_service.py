@@ -13,6 +13,7 @@ from typing import Any
 import support.declared  # noqa: F401  compares every response with its model
 import uvicorn
 from console.samples import write_average_sample, write_samples
+from playwright.sync_api import Page
 from support.browser import Visit
 
 from tidegate.ledger.tokens import Tokens
@@ -88,3 +89,11 @@ def on_loopback(app: Any, *, port: int = 0) -> Iterator[str]:
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join(20)
+
+
+def wait_until(tab: Page, expression: str, *, seconds: float = 30) -> None:
+    """Wait until an expression is true in a page, which forbids the waiting functions of the browser driver to evaluate it."""
+    end = time.monotonic() + seconds
+    while not tab.evaluate(expression):
+        assert time.monotonic() < end, f"not true within {seconds:g} s: {expression}"
+        tab.wait_for_timeout(50)

@@ -61,8 +61,9 @@ function sentence(quote, left) {
 /** Why the query cannot be run, and what would fit; null if it can. */
 export function tooMuch(quote, own) {
   const cost = Number(quote.cost);
+  const isShare = own !== null && cost > Number(own) && Number(own) <= Number(quote.left);
+  if (isShare) return { what: `The query costs ${amount(cost, quote.unit)}, but your budget share has only ${number(own)} remaining.`, do: fitting(own, quote.unit) };
   if (!quote.fits) return { what: `The query costs ${amount(cost, quote.unit)}, but only ${number(quote.left)} is remaining.`, do: fitting(quote.left, quote.unit) };
-  if (own !== null && cost > Number(own)) return { what: `The query costs ${amount(cost, quote.unit)}, but your budget share has only ${number(own)} remaining.`, do: fitting(own, quote.unit) };
   return null;
 }
 
