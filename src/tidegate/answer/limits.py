@@ -103,14 +103,14 @@ def check_usefulness(
             range.
     """
     for query, event in zip(queries, events, strict=True):
-        if note := condition_note(query, query.target(policy)):
+        target, says = query.target(policy), f"{query.says()[0].upper()}{query.says()[1:]}"
+        if note := condition_note(query, target):
             raise Unsupported(
-                f"{query.says()[0].upper()}{query.says()[1:]} would be useless: {note}.",
+                f"{says} would be useless: {note}.",
                 "Compare the condition with the policy's values, or use `anyway` (--anyway) to ask all the same.",
             )
-        error, extent, unit = error_and_range(query, query.target(policy), event, confidence)
+        error, extent, unit = error_and_range(query, target, event, confidence)
         if error is not None and 0 < extent <= 2 * error:
-            says = f"{query.says()[0].upper()}{query.says()[1:]}"
             raise Unsupported(
                 f"{says} would be useless: its error of {number(error)}{unit} ({confidence:.0%} confidence) is at least half of "
                 f"its range of {number(extent)}{unit}, so the middle of the range is as good.",

@@ -12,7 +12,7 @@ from tidegate.errors import SourceMissing, did_you_mean
 from tidegate.extras import late
 from tidegate.policy.draft import ColumnType
 from tidegate.tables.guard import ask_engine
-from tidegate.tables.header import ARROW, CSV, PARQUET, check_kind, find_parquet, read_header
+from tidegate.tables.header import ARROW, CSV, PARQUET, check_kind, find_parquet, quoted, read_header
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,8 +47,8 @@ def unreadable_forms(path: Path) -> dict[str, tuple[ColumnType, str]]:
     if path.suffix.lower() not in CSV:
         return {}
     names = read_header(path)[1]
-    source = _csv_source(path).replace("sample_size = 20480", "all_varchar = true")
-    counts = ", ".join(_counts(f'"{name.replace(chr(34), chr(34) * 2)}"') for name in names)
+    source = _csv_source(path, types="all_varchar = true")
+    counts = ", ".join(_counts(quoted(name)) for name in names)
     query = f"SELECT {counts} FROM (FROM {source} LIMIT {HINTED_ROWS})"  # noqa: S608 - quoted by _text
     row = ask_engine(lambda: _first_row(query), what=f"reading the types of {path.name}")
     forms = {name: _form(*row[FORMS * index : FORMS * (index + 1)]) for index, name in enumerate(names)}
@@ -127,14 +127,14 @@ def _kind(kind: Any) -> ColumnType:
     return next((name for name, matches in tests.items() if matches), "other")
 
 
-def _csv_source(path: Path) -> str:
-    """Return a CSV file with the types that fit its first rows. Records that are not well formed are left out."""
+def _csv_source(path: Path, *, types: str = "sample_size = 20480") -> str:
+    """Return a CSV file, by default with the types that fit its first rows. Records that are not well formed are left out."""
     delimiter, names = read_header(path)
     options = f"header = false, skip = 1, names = [{', '.join(map(_text, names))}], delim = {_text(delimiter)}"
     tolerant = (
         "ignore_errors = true, null_padding = true, strict_mode = false, parallel = false, dateformat = '%Y-%m-%d'"
     )
-    return f"read_csv({_text(path)}, {options}, quote = '\"', sample_size = 20480, {tolerant})"
+    return f"read_csv({_text(path)}, {options}, quote = '\"', {types}, {tolerant})"
 
 
 def _describe(source: str, people: Any = None) -> dict[str, ColumnType]:

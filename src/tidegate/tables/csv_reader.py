@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.policy import Attribute
+from tidegate.tables.header import quoted
 
 ROWS_AT_ONCE = 50_000
 MOST_LINES, MOST_CHARACTERS = 1_000, 2**20  # of one record; beyond them its quote counts as not closed
@@ -30,11 +31,6 @@ class Malformed:
 
     def to_dict(self) -> dict[str, Any]:
         return {"lines": self.lines, "characters": self.characters, "values": self.values}
-
-
-def quoted(name: str) -> str:
-    """Return a column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class Unfit(Exception):

@@ -15,6 +15,11 @@ CSV, PARQUET, ARROW = (".csv", ".tsv", ".txt"), (".parquet", ".pq"), (".arrow", 
 DELIMITERS = ",;\t|"
 
 
+def quoted(name: str) -> str:
+    """Return a column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def check_header(policy: Policy, folder: Path) -> bool:
     """Refuse a CSV file that lacks a declared column, without an engine; return False for any other kind of source.
 

@@ -32,8 +32,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.errors import SourceMissing, SourceUnreadable
-from tidegate.tables.csv_reader import Malformed, Unfit, quoted, read_strictly, read_tolerantly
+from tidegate.tables.csv_reader import Malformed, Unfit, read_strictly, read_tolerantly
 from tidegate.tables.guard import ask_engine
+from tidegate.tables.header import quoted
 
 try:
     import fcntl

@@ -50,7 +50,7 @@ AGGREGATES = (
     "REGR_SLOPE",
 )
 CONDITIONAL = (exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median)
-SUPPORTED = "COUNT, COUNT(DISTINCT ...), SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, STDDEV, VARIANCE, CORR and REGR_SLOPE are supported"
+SUPPORTED = f"COUNT, COUNT(DISTINCT ...), {', '.join(AGGREGATES[1:-1])} and {AGGREGATES[-1]} are supported"
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,7 @@ def read_measure(node: Any, policy: Policy) -> Measure:
         return replace(inner, conditions=(*inner.conditions, node.expression.this))
     measure = _Reader(policy).read(node)
     if measure is None:
-        name = function_name(node)
-        name = name if isinstance(node, exp.Func) else "This aggregate"
+        name = function_name(node) if isinstance(node, exp.Func) else "This aggregate"
         raise Unsupported(f"{name} has no private form: it could show single values.", f"{SUPPORTED}.")
     return measure
 
