@@ -72,7 +72,10 @@ def test_several_statements_are_read_one_by_one(session: Any) -> None:
     answers = session.answer(
         "SELECT COUNT(*) * 2 AS n FROM people WHERE age > 5; SELECT AVG(age) AS age FROM people", epsilon=5
     )
-    assert [list(table.to_pandas()) for table in answers.tables] == [["n"], ["age"]]
+    assert [list(table.to_pandas()) for table in answers.tables] == [
+        ["n", "n_low", "n_high"],
+        ["age", "age_low", "age_high"],
+    ]
     for read in (answers.rows, answers.to_arrow, answers.to_pandas, answers.to_polars):
         with pytest.raises(Unsupported, match="2 SQL statements"):
             read()
@@ -144,6 +147,20 @@ def test_tables_survive_json(session: Any) -> None:
     again = SqlResult.from_dict(table.to_dict())
     assert again.to_arrow().equals(table.to_arrow())
     assert again.rows() == table.rows()
+
+
+@pytest.mark.parametrize("text", ["COUNT(*) AS {}, AVG(age) AS {}", "COUNT(*) / 2 AS {}, AVG(age) + 1 AS {}"])
+@pytest.mark.parametrize(("first", "second"), [("n", "n"), ("n", "n_low"), ("n_high", "n")])
+def test_columns_keep_their_intervals_whatever_their_names(session: Any, text: str, first: str, second: str) -> None:
+    """The ends of the intervals have other names than the columns of the query, and data frames have them as well."""
+    answers = session.answer(f"SELECT sex, {text.format(first, second)} FROM people GROUP BY sex", epsilon=2)
+    rows = answers.rows()
+    for row in rows:
+        _, count, mean, count_low, count_high, mean_low, mean_high = row.values()
+        assert count_low <= count <= count_high
+        assert mean_low <= mean <= mean_high
+        assert mean_high < 100 < count_low
+    assert answers.to_arrow().to_pylist() == answers.to_pandas().to_dict("records") == rows
 
 
 def test_more_cells_must_be_allowed(session: Any) -> None:

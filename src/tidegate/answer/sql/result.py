@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tidegate.answer.comparison import label_text, number
 from tidegate.extras import late
-from tidegate.frames import MOST_SHOWN, Frames, text_table
+from tidegate.frames import MOST_SHOWN, Frames, arrow_column, rename_labels, text_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ PARSERS: dict[str, Any] = {
 }
 
 
-def _unique(table: pa.Table) -> pa.Table:
+def unique_names(table: pa.Table) -> pa.Table:
     """Return a table whose columns have different names: the second `n` is `n_2`."""
     names: list[str] = []
     for name in table.column_names:
@@ -123,18 +123,25 @@ class SqlResult(Frames):
         """Return the headers and the first rows as text for people."""
         rows = self.rows()[:most]
         headers = list(rows[0]) if rows else self.table.column_names
-        noisy = {f"{name}{end}" for name in self.intervals for end in ("", "_low", "_high")}
+        noisy = {*self.intervals, *self._end_names().values()}
         columns = [_texts([row[name] for row in rows], noisy=name in noisy) for name in headers]
         return headers, [list(line) for line in zip(*columns, strict=True)]
 
+    def _end_names(self) -> dict[str, str]:
+        """Return the columns of the ends of the intervals: NAME_low and NAME_high, or with an underscore if those exist."""
+        ends = (f"{name}_{end}" for name in self.intervals for end in ("low", "high"))
+        return rename_labels(ends, self.table.column_names)
+
     def to_arrow(self) -> pa.Table:
-        """Return the columns of the query, without intervals."""
-        return self.table
+        """Return the columns of the query, then the ends of the intervals as NAME_low and NAME_high."""
+        ends = [arrow_column(end.tolist(), None) for both in self.intervals.values() for end in both]
+        columns = [*self.table.columns, *simple_types(pa.table(ends, names=[*self._end_names().values()])).columns]
+        return pa.Table.from_arrays(columns, names=[*self.table.column_names, *self._end_names().values()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values; dates are texts."""
         columns = [{"name": field.name, "type": str(field.type)} for field in self.table.schema]
-        rows = [[_json(value) for value in row.values()] for row in _unique(self.table).to_pylist()]
+        rows = [[_json(value) for value in row.values()] for row in self.table.to_pylist()]
         ends = {
             name: [[_json(value) for value in end.tolist()] for end in both] for name, both in self.intervals.items()
         }
@@ -157,8 +164,5 @@ class SqlResult(Frames):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per row: the columns, and the ends of the intervals as NAME_low and NAME_high."""
-        rows: list[dict[str, Any]] = _unique(self.table).to_pylist()
-        for name, (low, high) in self.intervals.items():
-            for row, bottom, top in zip(rows, low.tolist(), high.tolist(), strict=True):
-                row[f"{name}_low"], row[f"{name}_high"] = bottom, top
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
         return rows

@@ -13,7 +13,7 @@ from sqlglot import exp
 from tidegate.answer.request import Query
 from tidegate.answer.sql.cells import RANKS, ROW, Numbers, core_table, inventor, is_plain_number
 from tidegate.answer.sql.cores import Core
-from tidegate.answer.sql.result import SqlResult, simple_types
+from tidegate.answer.sql.result import SqlResult, simple_types, unique_names
 from tidegate.errors import Unsupported
 from tidegate.extras import late
 from tidegate.tables.expressions import write
@@ -87,10 +87,10 @@ class Statement:
             note = "The arithmetic of the query failed on the released numbers; these are the numbers themselves."
             return SqlResult(cells, notes=(note,))
         count = len(result.column_names) - 2 * len(bare) - self._has_rows
-        shown, intervals = simple_types(result.select(list(range(count)))), {}
+        shown, intervals = unique_names(simple_types(result.select(list(range(count))))), {}
         for index, column in enumerate(bare):
             ends = [np.array(result.column(count + 2 * index + end).to_pylist()) for end in range(2)]
-            intervals[result.column_names[column]] = (ends[0], ends[1])
+            intervals[shown.column_names[column]] = (ends[0], ends[1])
         rows = result.column(len(result.column_names) - 1).to_pylist() if self._has_rows else [0] * result.num_rows
         intervals |= self._computed_intervals(shown, bare, rows, numbers)
         return SqlResult(shown, intervals, self.notes)
