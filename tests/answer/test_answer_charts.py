@@ -5,13 +5,29 @@ from __future__ import annotations
 import random
 import re
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import tidegate as tg
 from tidegate.answer.charts import MOST_CELLS, Order, page_chart, rows_chart
 from tidegate.charts import Band, Cell, Interval, Line
 
+VISITS = """
+[dataset]
+name = "visits"
+source = "visits.csv"
+unit = "row"
+[attributes.at]
+kind = "timestamp"
+from = 2024-01-31T20:00:00
+to = 2024-02-01T03:00:00
+grid = "hour"
+[promise.loss]
+epsilon = 5
+"""
 TOWNS = {"Dal": 30, "Aby": 10, "Ceder": 20, "Berg": 40}
 
 
@@ -109,3 +125,18 @@ def test_largest_chart_of_single_cells_stays_light() -> None:
     charts += [rows_chart([row(number, name=f"n{number}") for number in range(60)], "count", title="", unit="")]
     assert MOST_CELLS == 200
     assert all(len(chart.__html__()) < 110_000 for chart in charts)
+
+
+@pytest.mark.parametrize(
+    ("part", "first"), [("month", "2024-01-01"), ("hour", "2024-01-31T20:00:00")], ids=["months", "hours"]
+)
+def test_months_of_dates_and_times_are_labelled_by_their_first_day(part: str, first: str, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("at\n2024-01-31T21:00:00\n2024-02-01T02:00:00\n")
+    (tmp_path / "visits.toml").write_text(VISITS)
+    with tg.open(tmp_path / "visits.toml") as session:
+        months = session.answer(tg.count().by(f"DATE_TRUNC('{part}', at)"), epsilon=1)
+    (label,) = months.labels
+    assert months.labels[label][0] == first
+    assert months.plot().x.categories[0] == first
+    assert months.to_arrow().schema.field(label).type in (pa.date32(), pa.timestamp("us"))
+    assert months.to_arrow()[label][0].as_py().isoformat() == first

@@ -117,7 +117,8 @@ def test_mean_of_dates_has_a_time_in_arithmetic_and_an_interval_around_it(sessio
 
 def test_table_has_the_names_of_the_query_and_only_cells_that_its_condition_allows(session: Session) -> None:
     named = session.answer("SELECT town AS place_of_order, COUNT(*) AS n FROM orders GROUP BY town", epsilon=10_000)
-    assert named.to_arrow().to_pydict() == {"place_of_order": ["Aby", "Berg", "(other)"], "n": [250, 250, 500]}
+    names, numbers = ["Aby", "Berg", "(other)"], [250, 250, 500]
+    assert named.to_arrow().to_pydict() == {"place_of_order": names, **dict.fromkeys(("n", "n_low", "n_high"), numbers)}
     chosen = session.answer("SELECT town, COUNT(*) FROM orders WHERE town <> 'Aby' GROUP BY town", epsilon=10_000)
     assert chosen.to_arrow().column("town").to_pylist() == ["Berg", "(other)"]
     with_its_name = session.answer("SELECT town AS town, COUNT(*) FROM orders GROUP BY town", epsilon=10_000)
@@ -138,7 +139,8 @@ def test_dialects_have_their_functions_of_dates(
     session: Session, caplog: pytest.LogCaptureFixture, expression: str, label: int | str
 ) -> None:
     text = f"SELECT {expression} AS y, COUNT(*) AS n FROM orders GROUP BY {expression} ORDER BY n DESC"
-    assert session.answer(text, epsilon=10_000).to_arrow().slice(0, 1).to_pydict() == {"y": [label], "n": [545]}
+    first = session.answer(text, epsilon=10_000).to_arrow().slice(0, 1).to_pydict()
+    assert (first["y"], first["n"]) == ([label], [545])
     with pytest.raises(Unsupported, match="TO_CHAR cannot be used"):
         session.answer("SELECT COUNT(*) FROM orders WHERE TO_CHAR(price) = '1'", epsilon=1)
     assert "Argument" not in caplog.text, "the parser does not write into the log"

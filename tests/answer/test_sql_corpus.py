@@ -88,7 +88,7 @@ def test_answers_without_noise_equal_the_result_on_rows(
 def _own_rows(answers: Any) -> list[list[Any]]:
     """Return the rows in the columns of the SELECT list; without their order for plain answers."""
     if getattr(answers, "tables", ()):
-        table = answers.tables[0].to_arrow()
+        table = answers.tables[0].table
         return [list(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
     parts = list(answers) if hasattr(answers, "answers") else [answers]
     rows = [list(row.values())[: len(parts[0].labels)] for row in parts[0].rows()]

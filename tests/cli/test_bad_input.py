@@ -142,7 +142,7 @@ def test_spent_budget_recommends_no_smaller_request(run: Run, demo: Path) -> Non
     code, _, err = run("answer", policy, BY_SEX, "--epsilon", "0.1", "--ledger", ledger)
     assert (
         code,
-        "The budget of this data set is spent: only stored answers are available; see what was spent" in err,
+        "The budget of this data set is spent: only stored answers are available. See what was spent" in err,
     ) == (2, True), err
 
 

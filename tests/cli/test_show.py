@@ -28,11 +28,11 @@ def test_advice_names_the_policy_of_the_command(
     words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse() -> None:
-        raise BudgetExceeded("too much.", "See what was spent: tidegate ledger show POLICY", left="1")
+        raise BudgetExceeded("too much.", "Request at most 1.", left="1")
 
     monkeypatch.setattr(sys, "argv", ["tidegate", *words])
     with pytest.raises(SystemExit):
         output.guarded(refuse)
     result = capsys.readouterr()
-    assert result.err.endswith(f"tidegate ledger show {named}\n")
+    assert result.err.endswith(f"Request at most 1. See what was spent: tidegate ledger show {named}\n")
     assert json.loads(result.out)["error"]["do"].endswith(f"ledger show {named}")

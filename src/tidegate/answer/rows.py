@@ -16,6 +16,7 @@ from tidegate.answer.request import Query
 from tidegate.extras import late
 from tidegate.frames import TEMPORAL, Row, arrow_column, rename_labels
 from tidegate.policy import Moment, Policy
+from tidegate.tables.axes import Axis
 from tidegate.tables.mappings import Grouping
 
 if TYPE_CHECKING:
@@ -32,7 +33,19 @@ POINTS = ("mean", "median", "quantile", "min", "max")  # statistics that are val
 
 def labels_of(query: Query, policy: Policy) -> dict[str, list[Any]]:
     """Return the labels of the cells along each axis."""
-    return {axis.name: [label_of(label) for label in axis.labels()] for axis in axes_of(query, policy)}
+    return {axis.name: [label_of(label) for label in _shown_labels(axis)] for axis in axes_of(query, policy)}
+
+
+def _shown_labels(axis: Axis) -> list[Any]:
+    """Return the labels of an axis. An expression whose values are all at midnight, such as months, has dates."""
+    labels = axis.labels()
+    given = (label for label in labels if label is not None)
+    is_calendar = isinstance(axis.attribute, Grouping) and all(map(_is_midnight, given))
+    return [label and label.date() for label in labels] if is_calendar else labels
+
+
+def _is_midnight(label: Any) -> bool:
+    return isinstance(label, dt.datetime) and label.time() == dt.time()
 
 
 def label_of(label: Any) -> Any:
@@ -59,8 +72,8 @@ def kinds_of(query: Query, policy: Policy) -> dict[str, type]:
     for axis in axes_of(query, policy):
         if axis.attribute.kind in TEMPORAL:
             kinds[axis.name] = TEMPORAL[axis.attribute.kind]
-        elif isinstance(axis.attribute, Grouping) and axis.attribute.values:
-            kind = type(axis.attribute.values[0])
+        elif isinstance(axis.attribute, Grouping):
+            kind = next((type(label) for label in _shown_labels(axis) if label is not None), None)
             kinds |= {axis.name: kind} if kind in (dt.date, dt.datetime, dt.time) else {}
     return kinds
 

@@ -213,8 +213,4 @@ def _with_advice(refused: BudgetExceeded | None, queries: tuple[Query, ...], pol
     worth = left > Fraction(1, 10**6) and len(queries) == 1 and refused.facts.get("unit", "epsilon") == remaining.unit
     error: Any = error_of(queries[0], policy, remaining, 0.95) if worth else None
     means = f" (its error would be at most {number(error)} with 95% confidence)" if error is not None else ""
-    return BudgetExceeded(
-        refused.what,
-        f"{refused.do.rstrip('.')}{means}{', or' if left else ';'} see what was spent: tidegate ledger show POLICY",
-        **refused.facts,
-    )
+    return BudgetExceeded(refused.what, f"{refused.do.rstrip('.')}{means}.", **refused.facts)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from tidegate.errors import TidegateError, Unsupported
+from tidegate.errors import BudgetExceeded, TidegateError, Unsupported
 
 INTERRUPTED = 130  # the convention of shells
 JSON = typer.Option(False, "--json", help="Print one JSON value instead of sentences.")
@@ -186,6 +186,8 @@ def plural(number: int, noun: str) -> str:
 
 
 def _refused(error: TidegateError) -> int:
+    if isinstance(error, BudgetExceeded) and error.facts.get("ceiling") != "0":
+        error.do = f"{error.do} See what was spent: tidegate ledger show POLICY".lstrip()
     error.do = _with_policy(error.do, sys.argv[1:])
     if "--json" in sys.argv:
         emit(error.to_dict())

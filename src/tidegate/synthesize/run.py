@@ -116,11 +116,7 @@ def _charge(plan: Plan, ledger: Ledger, *, key: str, user: str, share: Amount | 
     except BudgetExceeded as error:
         refused = error
     shared = f", for all {plan.request.tables:,} tables together" if plan.request.tables > 1 else ""
-    raise BudgetExceeded(
-        refused.what,
-        f"{refused.do.rstrip('.')}{shared}; see what was spent: tidegate ledger show POLICY",
-        **refused.facts,
-    )
+    raise BudgetExceeded(refused.what, f"{refused.do.rstrip('.')}{shared}.", **refused.facts)
 
 
 def _begin(learning: Learning, checkpoint: Diaries) -> None:
