@@ -20,6 +20,7 @@ import tidegate as tg
 from tidegate.accounting import budget_of
 from tidegate.answer.limits import check_usefulness, condition_note, usefulness_note
 from tidegate.answer.mechanisms import mechanism_for
+from tidegate.answer.mechanisms.mechanism import rows_per_cell
 from tidegate.answer.run import plan
 from tidegate.answer.spending import RequestedLoss
 from tidegate.errors import Unsupported
@@ -95,6 +96,35 @@ def test_proposed_loss_gives_a_twentieth_of_the_range(query: tg.Query, guarantee
     if width is None:
         width, extent = mechanism.rank_error(query, people, event), 500.0 if query.groups else 1000.0  # type: ignore[attr-defined]
     assert 0.8 <= 20 * width / extent <= 1.02
+
+
+def orders(records: int | None, at_most: int = 8) -> tg.Policy:
+    dataset = tg.Dataset("orders", unit=tg.EachPerson("customer", at_most), rows=1000, records=records)
+    return tg.Policy(dataset, {"customer": tg.Key(), **ATTRIBUTES}, loss=tg.Loss(100))
+
+
+@pytest.mark.parametrize("query", [tg.mean("age"), tg.mean("pay").by("sex"), tg.median("age")], ids=tg.Query.says)
+def test_records_of_persons_change_expected_errors_only(query: tg.Query) -> None:
+    loss = RequestedLoss(Fraction(20))
+    without, with_records = plan((query,), orders(None), loss=loss), plan((query,), orders(4000), loss=loss)
+    assert without == with_records, "the noise and the price are the same"
+    mechanism = mechanism_for(query)
+    errors = [mechanism.error(query, orders(records), without[0], confidence=0.95) for records in (None, 4000)]
+    if query.statistic == "mean":
+        assert errors[0] is not None
+        assert errors[1] is not None
+        assert errors[1] == pytest.approx(errors[0] / 4, rel=0.05)
+    one, four = rows_per_cell(query, orders(None)), rows_per_cell(query, orders(4000))
+    assert one is not None
+    assert four == 4 * one
+    assert rows_per_cell(query, orders(4000, at_most=2)) == 2 * one, "at most as many as are counted"
+    assert rows_per_cell(query, orders(500)) == one / 2, "some persons have no row"
+
+
+def test_mean_of_persons_is_not_refused_if_its_records_make_it_useful() -> None:
+    query, loss = tg.mean("age").by("sex"), RequestedLoss(Fraction(1, 4))
+    assert "would be useless" in is_refused(query, orders(None), loss)
+    assert not is_refused(query, orders(7000), loss)
 
 
 def test_nothing_is_refused_where_the_number_of_rows_is_not_public() -> None:

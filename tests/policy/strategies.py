@@ -127,6 +127,7 @@ def policies(draw: Any) -> Policy:
         unit,
         rows,
         edition=draw(st.sampled_from(["", "2026-11"])),
+        records=None if isinstance(unit, EachRow) else draw(st.sampled_from([None, 10**6])),
     )
     shaped = draw(st.lists(st.sampled_from(names[:-1]), unique=True, max_size=2))
     shapes = {name: draw(shapes_of(attributes[name])) for name in shaped}

@@ -70,6 +70,7 @@ STRICTER: dict[str, dict[str, Any]] = {
     "more is protected": {"identification": Identification("0.1", protect=("sex", "age"))},
     "a lower loss": {"loss": Loss(1)},
     "the same person with more rows": unit(EachPerson("person", 5)),
+    "about how many records there are": {"dataset": replace(OLD.dataset, records=500)},
     "one more test": drift(tests=("chi-square", "mutual-information", "posterior")),
     "a higher significance": drift(significance="0.3"),
     "fewer columns leave": drift(releases=("sex",)),

@@ -203,6 +203,10 @@ FAULTS = {
     "two rows per person": ("rows_per_person = 1", "rows_per_person = 2", "must be 1, or absent"),
     "reference table with rows per person": ("reference = true", "reference = true, rows_per_person = 1", "must be 1"),
     "source of the data set": ('name = "clinic"', 'name = "clinic"\nsource = "x.csv"', "no source in"),
+    "records of the data set": ('name = "clinic"', 'name = "clinic"\nrecords = 90', "no `records` in"),
+    "records of a reference table": ("reference = true", "reference = true, records = 9", "only for tables in which"),
+    "records of persons": ("rows_per_person = 1", "rows_per_person = 1, records = 9", "only for tables in which"),
+    "no records": ('"visits.parquet"', '"visits.parquet", records = 0', "must be at least 1, not 0"),
     "attributes of no table": (
         "[attributes.admissions]",
         "[attributes.admission]",
@@ -357,6 +361,18 @@ def test_flat_policy_describes_the_rows_as_one_table(clinic: Policy) -> None:
     assert alone.protect == ("patients.age",)
     assert clinic.flat(RowSource("admissions")).identification is None
     assert clinic.flat(RowSource("admissions")).loss == clinic.loss
+
+
+def test_rows_of_events_have_the_records_of_their_table(tmp_path: Path) -> None:
+    clinic = clinic_policy(tmp_path, POLICY.replace('"visits.parquet"', '"visits.parquet", records = 70'))
+    assert {name: clinic.flat(rows).dataset.records for name, rows in ROWS.items()} == {
+        name: None if rows == RowSource("patients") else 70 for name, rows in ROWS.items()
+    }
+    assert parse_policy(write_policy(clinic), folder=tmp_path) == clinic
+    before = clinic_policy(tmp_path)
+    assert changes(before, clinic) == [
+        "table visits: several rows per person -> several rows per person, about 70 rows"
+    ]
 
 
 def test_absent_row_has_no_value_instead_of_the_lowest(clinic: Policy) -> None:

@@ -91,6 +91,12 @@ WRONG = {
     "a value twice": ('["L1", "L2"', '["L1", "L1"', "twice"),
     "an unknown test": ('"kullback-leibler"]', '"kullback"]', 'Unknown test: "kullback"'),
     "a released column that no test covers": ("[promise.identification]", "[promise.identification]", ""),
+    "records of rows": ('unit   = "row"', 'unit = "row"\nrecords = 9', "only for data sets in which a person can"),
+    "no records": (
+        'unit   = "row"',
+        'unit = { person = "name", at_most = 3 }\nrecords = 0',
+        "`records`, about how many rows there are, must be at least 1, not 0",
+    ),
     "no unit": ('unit   = "row"', "", "dataset.unit is missing"),
     "broken syntax": ("[attributes]", "[attributes", "not valid TOML"),
     "a new section": ("[promise.concealment", "[promisse.concealment", 'Did you mean "promise"?'),

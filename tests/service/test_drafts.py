@@ -164,6 +164,18 @@ def test_pages_ask_for_persons_where_persons_are_protected(gate: Gate) -> None:
     assert "<td>whole number</td>" in page
 
 
+def test_records_are_for_persons_with_several_rows(gate: Gate) -> None:
+    draft = filled(gate)
+    person = {**PEOPLE, "unit": ["person"], "key": ["person"], "at_most": ["3"], "rows": ["100"]}
+    assert "records" not in gate.fill(draft, people={**PEOPLE, "records": ["250"]})["toml"]
+    content = gate.fill(draft, people={**person, "records": ["many"]})
+    assert set(problems_of(content, "people")) == {"records"}
+    content = gate.fill(draft, people={**person, "records": ["1,250"]})
+    assert "records = 1250" in content["toml"]
+    assert not problems_of(content, "people")
+    assert "About how many rows are there?" in gate.page(f"/console/drafts/{draft}/people")
+
+
 def test_promise_is_never_weaker_than_its_text(gate: Gate) -> None:
     from tidegate.service.drafts.policy import most_one_in, rho_of
 

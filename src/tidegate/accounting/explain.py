@@ -149,6 +149,7 @@ def _unprotected(policy: Policy, protected: set[str]) -> list[Finding]:
 def _describe_unit(policy: Policy) -> str:
     noun = "persons" if isinstance(policy.dataset.unit, EachPerson) else "rows"
     rows = f"{policy.dataset.rows:,} {noun}, " if policy.dataset.rows is not None else ""
+    rows += f"about {policy.dataset.records:,} rows, " if policy.dataset.records is not None else ""
     text = f"{rows}{policy.dataset.unit.describe()}"
     return f"{text[0].upper()}{text[1:]}."
 

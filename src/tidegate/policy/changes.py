@@ -24,6 +24,8 @@ def changes(old: Policy, new: Policy) -> list[str]:
         descriptions.append(f"unit: {old.dataset.unit.describe()} -> {new.dataset.unit.describe()}")
     if old.dataset.rows != new.dataset.rows:
         descriptions.append(f"rows: {old.dataset.rows} -> {new.dataset.rows}")
+    if old.dataset.records != new.dataset.records:
+        descriptions.append(f"records: {old.dataset.records} -> {new.dataset.records}")
     if old.dataset.edition != new.dataset.edition:
         descriptions.append(f"edition: {old.dataset.edition or 'none'} -> {new.dataset.edition or 'none'}")
     before_partners, partners = (", ".join(p.dataset.shares_persons_with) or "no account" for p in (old, new))
@@ -68,10 +70,11 @@ def changes(old: Policy, new: Policy) -> list[str]:
 
 def _tables(policy: Policy) -> dict[str, str]:
     """Return the description of every table, with the start of a reference table's digest."""
-    return {
-        name: f"{table.kind}{f' ({table.digest[:12]})' if table.digest else ''}"
-        for name, table in policy.tables.items()
-    }
+    descriptions = {}
+    for name, table in policy.tables.items():
+        records = f", about {table.records:,} rows" if table.records is not None else ""
+        descriptions[name] = f"{table.kind}{records}{f' ({table.digest[:12]})' if table.digest else ''}"
+    return descriptions
 
 
 def refuse_loosening(old: Policy, new: Policy) -> None:

@@ -114,6 +114,7 @@ def draft_policy(
         'unit   = "?"          # DECIDE who is protected: "row" (one row per person), or',
         f'                      # {{ person = "{keys[0] if keys else "KEY COLUMN"}", at_most = 5 }} if a person can have several rows',
         "# rows = 10_000       # the public number of rows (or persons), if it can be public",
+        "# records = 30_000    # if a person can have several rows: about how many rows there are, if that can be public",
         "",
         "[attributes]          # the public description of each column; remove the columns that no one needs",
         *(

@@ -23,7 +23,14 @@ from tidegate.policy.poll_section import poll_dict
 from tidegate.policy.promises import FINEST_DEFAULT, Identification, Loss
 from tidegate.policy.row_source import ReferenceColumn, RowSource, flat_policy, reference_codes
 from tidegate.policy.synthesis import Shapes
-from tidegate.policy.tables import LinkedTable, check_linked_synthesis, check_tables, resolve_column, with_full_names
+from tidegate.policy.tables import (
+    LinkedTable,
+    check_linked_synthesis,
+    check_records,
+    check_tables,
+    resolve_column,
+    with_full_names,
+)
 
 VERSION = 2  # of new policies; version 1 has no default windows
 VERSIONS = (1, 2)
@@ -87,7 +94,8 @@ class Dataset:
     """The name of the data set (its account in the ledger), its location, and the protected unit.
 
     `edition` names the state of the data ("2026-11"): a stored answer belongs to one edition, and all editions share the
-    account. `rows` is the public number of rows, or of persons if the unit is a person. `source`, `ledger`, `reports` (of
+    account. `rows` is the public number of rows, or of persons if the unit is a person; `records` is then about how many rows
+    there are, for expected errors only. `source`, `ledger`, `reports` (of
     collections) and `witness` (of the ledger's checkpoints) are locations; they can contain a password, so they are not part of the fingerprint and are never written
     to the ledger. `shares_persons_with` names other accounts of the ledger that contain some of the same persons: a charge to
     one of them counts in all.
@@ -102,6 +110,7 @@ class Dataset:
     reports: str = ""
     witness: tuple[str, ...] = ()
     shares_persons_with: tuple[str, ...] = ()
+    records: int | None = None
 
     def __post_init__(self) -> None:
         names = self.shares_persons_with
@@ -117,6 +126,12 @@ class Dataset:
             )
         if self.rows is not None and self.rows < 1:
             raise PolicyUnreadable(f"`rows`, the public number of rows, must be at least 1, not {self.rows}.")
+        check_records(self.records)
+        if self.records is not None and isinstance(self.unit, EachRow):
+            raise PolicyUnreadable(
+                "`records` is only for data sets in which a person can have several rows.",
+                "Remove it: `rows` is the number of rows if every row is one person.",
+            )
 
 
 @dataclass(frozen=True)
@@ -403,6 +418,8 @@ class Policy(Rows):
         dataset["unit"] = self.dataset.unit.to_value()
         if self.dataset.rows is not None:
             dataset["rows"] = self.dataset.rows
+        if self.dataset.records is not None:
+            dataset["records"] = self.dataset.records
         promises: dict[str, Any] = {}
         if self.identification:
             promises["identification"] = self.identification.to_dict()
@@ -457,6 +474,7 @@ class Policy(Rows):
 
         units = "persons" if isinstance(self.dataset.unit, EachPerson) else "rows"
         rows = f"{self.dataset.rows:,} {units}, " if self.dataset.rows is not None else ""
+        rows += f"about {self.dataset.records:,} rows, " if self.dataset.records is not None else ""
         promises = [str(promise) for promise in (self.identification, self.loss) if promise]
         promises += [f"released records ({name}): {promise}" for name, promise in self.release_promises.items()]
         promises += [f"collection {name}: randomized on the device" for name in self.collections]

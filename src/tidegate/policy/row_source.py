@@ -188,7 +188,8 @@ def flat_policy(policy: Policy, rows: RowSource) -> Policy:
         prior = {name: values for name, values in promise.prior.items() if name in columns}
         within = {name: width for name, width in promise.within.items() if name in columns}
         promise = replace(promise, protect=protect, prior=prior, within=within) if protect else None
-    dataset = replace(policy.dataset, unit=unit)
+    records = next((policy.tables[table].records for table in rows.tables if policy.tables[table].records), None)
+    dataset = replace(policy.dataset, unit=unit, records=records)
     parts: dict[str, Any] = {"dataset": dataset, "attributes": columns, "identification": promise}
     parts["synthesis"] = policy.synthesis.restricted(columns)
     return replace(policy, **parts, tables={}, relations={}, references=_references(policy, columns))

@@ -36,7 +36,8 @@ MANY_TO_MANY = "With n rows on one value, one more row would add 2n + 1 pairs, s
 class LinkedTable:
     """One table of a policy: with one row per person, with several (events), or public (`reference`).
 
-    `content` holds the codes of a reference table. A policy from a ledger has only their `digest`.
+    `content` holds the codes of a reference table. A policy from a ledger has only their `digest`. `records` is about how many
+    rows a table of events has, for expected errors only.
     """
 
     name: str
@@ -46,6 +47,7 @@ class LinkedTable:
     reference: bool = False
     content: Content | None = None
     digest: str = ""
+    records: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", dict(self.attributes))
@@ -61,6 +63,12 @@ class LinkedTable:
             raise PolicyUnreadable(
                 f'`rows_per_person` of the table "{self.name}" must be 1, or absent.',
                 "Write rows_per_person = 1 for a table with one row per person; `at_most` in `unit` bounds the rows of other tables.",
+            )
+        check_records(self.records)
+        if self.records is not None and (self.reference or self.rows_per_person == 1):
+            raise PolicyUnreadable(
+                f'`records` of the table "{self.name}" is only for tables in which a person can have several rows.',
+                "Remove it.",
             )
         if self.content is not None:
             object.__setattr__(self, "digest", content_digest(countable_columns(self.attributes), self.content))
@@ -82,12 +90,19 @@ class LinkedTable:
         source = {"source": self.source} if self.source else {}
         if self.reference:
             return {**source, "reference": True}
-        return {**source, **({"rows_per_person": 1} if self.rows_per_person else {})}
+        rows = {"rows_per_person": 1} if self.rows_per_person else {}
+        return {**source, **rows, **({"records": self.records} if self.records is not None else {})}
 
     def public_dict(self) -> dict[str, Any]:
         """Return `to_dict` without the location, with the digest of a reference table's content."""
         content = {name: value for name, value in self.to_dict().items() if name != "source"}
         return {**content, **({"content": self.digest} if self.reference else {})}
+
+
+def check_records(records: int | None) -> None:
+    """Raise PolicyUnreadable if the number of records of persons is below 1."""
+    if records is not None and records < 1:
+        raise PolicyUnreadable(f"`records`, about how many rows there are, must be at least 1, not {records}.")
 
 
 def read_tables(file: Section) -> dict[str, dict[str, Any]]:
@@ -106,6 +121,7 @@ def read_tables(file: Section) -> dict[str, dict[str, Any]]:
             "rows_per_person": at.take("rows_per_person", whole, None),
             "reference": at.take("reference", yes_or_no, False),
             "digest": at.take("content", text, ""),
+            "records": at.take("records", whole, None),
         }
         at.done()
     return settings
@@ -166,6 +182,11 @@ def check_tables(policy: Policy) -> None:
         )
     if policy.dataset.source:
         raise PolicyUnreadable("A policy with [tables] has no source in [dataset].", "Name a source for each table.")
+    if policy.dataset.records is not None:
+        raise PolicyUnreadable(
+            "A policy with [tables] has no `records` in [dataset].",
+            'Write it beside a table of events: visits = { source = "visits.parquet", records = 30_000 }.',
+        )
     for title, part in (
         ("promise.concealment", policy.concealments),
         ("promise.hiding", policy.hidings),

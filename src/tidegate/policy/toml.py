@@ -177,8 +177,9 @@ def _dataset(at: Section, *, unit: str) -> Any:
     rows, edition, protected = at.take("rows", whole, None), at.take("edition", text, ""), _unit(at)
     reports, witness = at.take("reports", text, ""), at.take("witness", list_of(text), ())
     partners = at.take("shares_persons_with", list_of(text), ())
+    records = at.take("records", whole, None)
     at.done()
-    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports, witness, partners)
+    return lambda: Dataset(name, source, protected(), rows, ledger, edition, reports, witness, partners, records)
 
 
 def _unit(at: Section) -> Any:

@@ -129,7 +129,11 @@ def cells_of(query: Query, policy: Policy) -> int:
 
 
 def rows_per_cell(query: Query, policy: Policy) -> Fraction | None:
-    """Return the number of rows per cell under an even distribution: public, and for expected errors only."""
-    if policy.dataset.rows is None:
+    """Return the number of rows per cell under an even distribution: public, and for expected errors only.
+
+    A person counts with one row unless the policy declares about how many `records` there are.
+    """
+    rows, most = policy.dataset.records or policy.dataset.rows, most_rows(policy)
+    if rows is None:
         return None
-    return Fraction(policy.dataset.rows, cells_of(query, policy))
+    return Fraction(min(rows, most) if most is not None else rows, cells_of(query, policy))

@@ -111,7 +111,7 @@ class DraftPolicy:
             attributes[unit.key] = Key()
         if not attributes:
             return None
-        rows = self._rows()
+        rows = self._rows("rows")
         return Policy(
             Dataset("draft", source_of(self.draft.source, self.databases), unit or EachRow(), rows),
             attributes,
@@ -127,8 +127,11 @@ class DraftPolicy:
             "source": shown_source(draft.source) or OPEN,
             "unit": self._unit(),
         }
-        rows = self._rows()
+        rows, records = self._rows("rows"), None
+        if draft.value("people", "unit") == "person":
+            records = self._rows("records")
         dataset |= {"rows": rows} if rows is not None else {}
+        dataset |= {"records": records} if records is not None else {}
         self.attributes: dict[str, Attribute] = {}
         lines: dict[str, Any] = {}
         key = draft.value("people", "key") if draft.value("people", "unit") == "person" else ""
@@ -173,12 +176,13 @@ class DraftPolicy:
         self._unit_value = EachPerson(key, int(most))
         return self._unit_value.to_value()
 
-    def _rows(self) -> int | None:
-        text = re.sub(r"[ ,_']", "", self.draft.value("people", "rows"))
+    def _rows(self, name: str) -> int | None:
+        """Return the number in a field; None if it is empty."""
+        text = re.sub(r"[ ,_']", "", self.draft.value("people", name))
         if not text:
             return None
         if not (text.isdecimal() and 1 <= int(text) <= 10**12):
-            self.refuse("people", "rows", "Write a whole number of at least 1, or leave the field empty.")
+            self.refuse("people", name, "Write a whole number of at least 1, or leave the field empty.")
             return None
         return int(text)
 
