@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
+import random
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import ibis
+import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from reference.tables import code_of, counted_rows
-from tables.conftest import ATTRIBUTES, POLICIES, SCHEMA, arrow, rows
+from tables.conftest import ATTRIBUTES, EACH_ROW, POLICIES, SCHEMA, arrow, rows
 
 from tidegate.answer import Query, count, distinct, persons, sum
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.errors import Unsupported
-from tidegate.policy import Numeric, Policy
+from tidegate.policy import Dataset, Date, Numeric, Policy
 from tidegate.policy.predicates import col
 from tidegate.tables import Table, open_table
 from tidegate.tables.expressions import holds, parse_expression, rename_condition
+from tidegate.tables.mappings import DROPPED, Mapped
+from tidegate.tables.universe import truth_of
 
 Values = dict[str, Any]
 
@@ -52,12 +60,22 @@ GROUPED: dict[str, Callable[[Values], Any]] = {
     "COALESCE(town, 'nowhere')": lambda v: v["town"] or "nowhere",
     "pay > 0": lambda v: None if v["pay"] is None else v["pay"] > 0,
 }
+ABOVE = "age / 16 - 2 > pay"  # for each pay, one interval of ages
+
+
+def is_above(v: Values) -> Any:
+    return None if v["age"] is None or v["pay"] is None else v["age"] / 16 - 2 > v["pay"]
+
+
 CONDITIONS: dict[str, Callable[[Values], Any]] = {
     "UPPER(town) LIKE '%B%'": lambda v: v["town"] is not None and "B" in v["town"].upper(),
     "age % 2 = 0": lambda v: v["age"] is not None and v["age"] % 2 == 0,
     "age + 10 * sex > 50 OR town IS NULL": lambda v: (
         (v["age"] is not None and v["sex"] is not None and v["age"] + 10 * v["sex"] > 50) or v["town"] is None
     ),
+    ABOVE: is_above,
+    f"({ABOVE}) IS NULL": lambda v: is_above(v) is None,
+    "age % 3 > pay": lambda v: v["age"] is not None and v["pay"] is not None and v["age"] % 3 > v["pay"],
     "NOT member": lambda v: v["member"] is False,
     "WIDTH_BUCKET(age, 20, 60, 4) = 2": lambda v: v["age"] is not None and 30 <= v["age"] < 40,
 }
@@ -148,8 +166,66 @@ def test_distinct_values_and_persons_equal_the_twin(on_any_engine: Callable[[Pol
         members = {(v["person"], even_town(v)) for v in twin if v["age"] is not None and v["age"] % 2 == 0}
         expected = Counter(town for _, town in members)
         assert cells(by_town, table) == {label: n for label, n in expected.items() if label in cells(by_town, table)}
+        above = {(v["person"], is_above(v)) for v in twin}
+        assert cells(persons().by(ABOVE), table) == dict(Counter(outcome for _, outcome in above))
         everyone = {row["person"] for row in rows() if row["person"] is not None}
         assert int(mechanism_for(persons()).exact(persons(), table).numbers[0]) == len(everyone)
+
+
+def test_conditions_are_looked_up_by_intervals_if_these_are_few() -> None:
+    policy = POLICIES[EACH_ROW]
+    short = truth_of(policy, ABOVE).shortest
+    assert not short.has_few_runs
+    assert short.intervals is not None
+    assert len(short.intervals.numbers) < 60
+    assert truth_of(policy, "age % 3 > pay").shortest.intervals is None, "as many intervals as combinations"
+
+
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple),
+    seed=st.integers(0, 2**32),
+    smooth=st.booleans(),
+    most=st.integers(0, 40),
+)
+def test_intervals_have_the_number_of_every_combination(
+    sizes: tuple[int, ...], seed: int, smooth: bool, most: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    codes = draw.integers(DROPPED, most, math.prod(sizes), endpoint=True)
+    codes = np.sort(codes.reshape(sizes), axis=-1).reshape(-1) if smooth else codes
+    mapped = Mapped(tuple("abc"[: len(sizes)]), sizes, codes)
+    intervals = mapped.intervals
+    if intervals is None:
+        return
+    looked_up = np.full(len(codes), mapped.usual)
+    for prefix, packed in zip(intervals.prefixes.tolist(), intervals.packed.tolist(), strict=True):
+        first, last = divmod(packed // intervals.factor, intervals.width)
+        place = prefix * intervals.width
+        assert (looked_up[place + first : place + last + 1] == mapped.usual).all(), "disjoint"
+        looked_up[place + first : place + last + 1] = packed % intervals.factor + DROPPED
+    assert (looked_up == codes).all()
+    assert 4 * mapped.listed <= int((codes != mapped.usual).sum())
+
+
+def test_condition_on_two_dates_of_many_days_is_answered() -> None:
+    start, days = dt.date(2021, 1, 1), 1000
+    dates = Date(start, start + dt.timedelta(days - 1))
+    policy = Policy(Dataset("stays", rows=2000), {"admitted": dates, "discharged": dates})
+    draw = random.Random(5)
+    stays: list[tuple[int | None, int | None]] = [
+        (begin, min(days - 1, begin + draw.randrange(-3, 15)))
+        for begin in (draw.randrange(5, days) for _ in range(1990))
+    ]
+    stays += [(None, 3), (4, None)] * 5
+    values = [
+        [None if code is None else start + dt.timedelta(code) for code in column] for column in zip(*stays, strict=True)
+    ]
+    table = open_table(policy, pa.table({"admitted": values[0], "discharged": values[1]}))
+    query = count().where("discharged - admitted BETWEEN 3 AND 7 OR discharged - admitted = -1")
+    expected = [stay for stay in stays if None not in stay and (3 <= stay[1] - stay[0] <= 7 or stay[1] - stay[0] == -1)]
+    assert int(mechanism_for(query).exact(query, table).numbers[0]) == len(expected)
+    with pytest.raises(Unsupported, match="too irregular"):
+        count().where("(discharged - admitted) % 3 = 0").check(policy)
 
 
 def test_columns_are_those_of_the_engines() -> None:

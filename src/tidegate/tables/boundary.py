@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegate.policy import Attribute, Boolean, Category, Decimal, Key, Moment, Numeric, Text
 from tidegate.tables import functions
@@ -130,11 +132,11 @@ class Boundary:
         kinds = {LABEL: label if attribute.value_type is str else "int64", CODE: "int64"}
         return self._listed(values, [code for _, code in possible], ibis.schema(kinds))
 
-    def numbers(self, codes: Any, usual: int) -> Any:
-        """Return the combinations whose number is not the usual one, and their numbers, as a table to join with."""
-        listed = [(str(position), int(code)) for position, code in enumerate(codes.tolist()) if code != usual]
-        schema = ibis.schema({LABEL: "int64", CODE: "int64"})
-        return self._listed([position for position, _ in listed], [code for _, code in listed], schema)
+    def numbers(self, labels: NDArray[np.int64], numbers: NDArray[np.int64]) -> Any:
+        """Return whole numbers and their labels, which are whole numbers too, as a table to join with."""
+        return self._listed(
+            list(map(str, labels.tolist())), numbers.tolist(), ibis.schema({LABEL: "int64", CODE: "int64"})
+        )
 
     def _listed(self, values: list[str], codes: list[int], schema: Any) -> Any:
         """Return labels (hexadecimal, or numbers) and codes as a table with a schema."""

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ibis
+import numpy as np
 
 from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Boolean, Category, Gap, Key, Moment, Numeric, Policy, Text, Time, Timestamp
 from tidegate.tables.boundary import CODE, FEW_LABELS, LABEL, Boundary, possible_labels
 from tidegate.tables.header import check_names
-from tidegate.tables.mappings import Mapped
+from tidegate.tables.mappings import DROPPED, Mapped
 from tidegate.tables.positions import is_coded, nearest_code
 
 OUTSIDE = -1  # code of a row without a listed value, if NULL cannot be used
@@ -112,7 +113,7 @@ def with_products(
     """Return the table with a column for each mapping of combinations: the number of the row's combination.
 
     If that is cheaper, the combination itself is returned, to be looked up afterwards; with `final`, it is looked up in
-    the engine, in a list of all combinations whose number is not the usual one.
+    the engine, in a list of all combinations, or of intervals of them, whose number is not the usual one.
     """
     if not columns:
         return table
@@ -130,13 +131,38 @@ def with_products(
     coded = coded.mutate(**products).drop(*coded_names.values())
     for new_name, mapped in columns.items():
         if final and not mapped.shortest.has_few_runs:
-            listed = boundary.numbers(mapped.shortest.codes, mapped.usual).rename(
-                {f"{new_name}_of": LABEL, f"{new_name}_is": CODE}
-            )
-            joined = coded.left_join(listed, coded[new_name] == listed[f"{new_name}_of"])
-            coded = joined.mutate(**{new_name: joined[f"{new_name}_is"].fill_null(mapped.usual)})
-            coded = coded.drop(f"{new_name}_of", f"{new_name}_is")
+            coded = _look_up(coded, new_name, mapped.shortest, boundary)
     return coded
+
+
+def _look_up(table: Any, name: str, mapped: Mapped, boundary: Boundary) -> Any:
+    """Return the table with the number of each combination instead of the combination.
+
+    Guarantee:
+        Every row has at most one match, because the combinations or intervals are disjoint.
+    """
+    of, is_number, first, last = (f"{name}_{part}" for part in ("of", "is", "first", "last"))
+    intervals = mapped.intervals
+    if intervals is None:
+        positions = np.flatnonzero(mapped.codes != mapped.usual)
+        listed = boundary.numbers(positions, mapped.codes[positions]).rename({of: LABEL, is_number: CODE})
+        joined = table.left_join(listed, table[name] == listed[of])
+    else:
+        packed = boundary.numbers(intervals.prefixes, intervals.packed).rename({of: LABEL, is_number: CODE})
+        ends = packed[is_number] // intervals.factor
+        listed = packed.mutate(
+            **{first: ends // intervals.width, last: ends % intervals.width},
+            **{is_number: packed[is_number] % intervals.factor + DROPPED},
+        )
+        in_prefix = table[name] % intervals.width
+        is_inside = [
+            table[name] // intervals.width == listed[of],
+            in_prefix >= listed[first],
+            in_prefix <= listed[last],
+        ]
+        joined = table.left_join(listed, is_inside).drop(first, last)
+    numbered = joined.mutate(**{name: joined[is_number].fill_null(mapped.usual)})
+    return numbered.drop(of, is_number)
 
 
 def in_cells(code: Any, starts: Sequence[int], names: Sequence[int]) -> Any:

@@ -16,9 +16,32 @@ from tidegate.policy.attributes import Attribute, Stepped
 
 FEW_RUNS = 32  # up to this number, an engine compares; more are joined or added up afterwards
 FEW_COMBINATIONS = 4096  # groups that an engine returns rather than mapping every row
-MOST_LISTED = 2**17  # combinations that an engine joins with
+MOST_LISTED = 2**17  # combinations or intervals that an engine joins with
+MOST_OF_PREFIX = 16  # intervals, on average: an engine compares a row with each
+MOST_PACKED = 2**52  # engines that divide in floating point are exact below this
 DROPPED = -1
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Intervals of a last column, by the combination of the columns before it (`prefixes`). Numbers start at 0."""
+
+    prefixes: Ints
+    firsts: Ints
+    lasts: Ints
+    numbers: Ints
+    width: int  # values of the last column
+
+    @property
+    def factor(self) -> int:
+        """The number of possible numbers."""
+        return int(self.numbers.max(initial=0)) + 1
+
+    @property
+    def packed(self) -> Ints:
+        """The first, the last and the number of each interval as one whole number."""
+        return (self.firsts * self.width + self.lasts) * self.factor + self.numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +74,33 @@ class Mapped:
         numbers, counts = np.unique(self.codes, return_counts=True)
         return int(numbers[counts.argmax()])
 
+    @cached_property
+    def intervals(self) -> Intervals | None:
+        """Intervals of the last column with one number each, if they are a shorter list than the combinations.
+
+        For example "end - start > 7": for each start, one interval of ends.
+        """
+        width = self.sizes[-1]
+        ends = np.arange(width, len(self.codes) + 1, width)
+        starts = np.union1d(self.runs[0], ends - width)
+        numbers, lasts = self.codes[starts], np.append(starts[1:], len(self.codes)) - 1
+        unusual = numbers != self.usual
+        listed = Intervals(
+            starts[unusual] // width, starts[unusual] % width, lasts[unusual] % width, numbers[unusual] - DROPPED, width
+        )
+        is_short = 4 * len(listed.numbers) <= int((self.codes != self.usual).sum())
+        is_cheap = len(listed.numbers) <= MOST_OF_PREFIX * len(ends) and len(ends) > 1
+        return listed if is_short and is_cheap and listed.factor * (width**2 + 1) < MOST_PACKED else None
+
+    @cached_property
+    def listed(self) -> int:
+        """The number of intervals or combinations that an engine joins with."""
+        short = self.intervals
+        return len(short.numbers) if short else int((self.codes != self.usual).sum())
+
     def check_listed(self, text: str) -> None:
         """Refuse a mapping that is too irregular for an engine: it can neither be compared nor joined with."""
-        if not self.shortest.has_few_runs and int((self.codes != self.usual).sum()) > MOST_LISTED:
+        if not self.shortest.has_few_runs and self.shortest.listed > MOST_LISTED:
             raise Unsupported(
                 f"{text[:80]} is too irregular: more than {MOST_LISTED:,} combinations of values would have to be listed.",
                 "Compare columns with values, or declare a coarser grid in the policy.",
