@@ -114,11 +114,11 @@ def test_records_of_persons_change_expected_errors_only(query: tg.Query) -> None
         assert errors[0] is not None
         assert errors[1] is not None
         assert errors[1] == pytest.approx(errors[0] / 4, rel=0.05)
-    one, four = rows_per_cell(query, orders(None)), rows_per_cell(query, orders(4000))
-    assert one is not None
-    assert four == 4 * one
-    assert rows_per_cell(query, orders(4000, at_most=2)) == 2 * one, "at most as many as are counted"
-    assert rows_per_cell(query, orders(500)) == one / 2, "some persons have no row"
+    without_records, with_4000 = rows_per_cell(query, orders(None)), rows_per_cell(query, orders(4000))
+    assert without_records is not None
+    assert with_4000 == 4 * without_records
+    assert rows_per_cell(query, orders(4000, at_most=2)) == 2 * without_records, "at most as many as are counted"
+    assert rows_per_cell(query, orders(500)) == without_records / 2, "some persons have no row"
 
 
 def test_mean_of_persons_is_not_refused_if_its_records_make_it_useful() -> None:

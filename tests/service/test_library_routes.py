@@ -84,7 +84,7 @@ def test_saved_question_with_sql_that_computes_shows_its_table(fresh_service: Ru
     content = fresh_service.get(f"{AT}/questions/{save(fresh_service, RATIO)['id']}").json()
     assert [column["name"] for column in content["answer"]["tables"][0]["columns"]] == ["town", "ratio"]
     address = f"{AT}/questions/{content['id']}?format="
-    assert fresh_service.get(f"{address}csv").text.splitlines()[0] == '"town","ratio"'
+    assert fresh_service.get(f"{address}csv").text.splitlines()[0] == '"town","ratio","ratio_low","ratio_high"'
     unasked = save(fresh_service, MEAN, "mean")["id"]
     assert fresh_service.get(f"{AT}/questions/{unasked}?format=csv").status_code == 404
 

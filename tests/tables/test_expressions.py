@@ -200,9 +200,9 @@ def test_intervals_have_the_number_of_every_combination(
     looked_up = np.full(len(codes), mapped.usual)
     for prefix, packed in zip(intervals.prefixes.tolist(), intervals.packed.tolist(), strict=True):
         first, last = divmod(packed // intervals.factor, intervals.width)
-        place = prefix * intervals.width
-        assert (looked_up[place + first : place + last + 1] == mapped.usual).all(), "disjoint"
-        looked_up[place + first : place + last + 1] = packed % intervals.factor + DROPPED
+        start = prefix * intervals.width
+        assert (looked_up[start + first : start + last + 1] == mapped.usual).all(), "disjoint"
+        looked_up[start + first : start + last + 1] = packed % intervals.factor + DROPPED
     assert (looked_up == codes).all()
     assert 4 * mapped.listed <= int((codes != mapped.usual).sum())
 

@@ -141,14 +141,21 @@ def test_reproduced_row_lies_within_the_tolerance_of_its_printed_digits(paper: s
 ROWS = json.loads((Path(__file__).parent / "rows.json").read_text())
 
 
-def nearly_equal(ours: Any, recorded: Any) -> bool:
-    """Return whether values are equal, up to what differs between machines: last digits, and where an iteration stops."""
+STOPPED = "s2_curve"  # their iterations stop where they gain too little: two processors were 0.011% apart
+
+
+def nearly_equal(ours: Any, recorded: Any, *, tolerance: float = 1e-6) -> bool:
+    """Return whether values are equal, up to what differs between machines."""
     if isinstance(recorded, dict):
-        return ours.keys() == recorded.keys() and all(nearly_equal(ours[name], recorded[name]) for name in recorded)
+        return ours.keys() == recorded.keys() and all(
+            nearly_equal(ours[name], recorded[name], tolerance=tolerance) for name in recorded
+        )
     if isinstance(recorded, list):
-        return len(ours) == len(recorded) and all(nearly_equal(*pair) for pair in zip(ours, recorded, strict=True))
+        return len(ours) == len(recorded) and all(
+            nearly_equal(*pair, tolerance=tolerance) for pair in zip(ours, recorded, strict=True)
+        )
     if isinstance(recorded, float):
-        return math.isclose(ours, recorded, rel_tol=1e-6, abs_tol=1e-12)
+        return math.isclose(ours, recorded, rel_tol=tolerance, abs_tol=1e-12)
     return bool(ours == recorded)
 
 
@@ -161,7 +168,8 @@ def test_rows_are_those_before_the_packages_were_split(paper: str) -> None:
     assert rows.keys() == ROWS[paper].keys()
     for name, (ours, status) in ROWS[paper].items():
         assert rows[name]["status"] == status, name
-        assert nearly_equal(rows[name]["ours"], ours), name
+        tolerance = 1e-3 if name.startswith(STOPPED) else 1e-6
+        assert nearly_equal(rows[name]["ours"], ours, tolerance=tolerance), name
 
 
 @pytest.mark.parametrize("paper", PAPERS)

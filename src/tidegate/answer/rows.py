@@ -39,8 +39,8 @@ def labels_of(query: Query, policy: Policy) -> dict[str, list[Any]]:
 def _shown_labels(axis: Axis) -> list[Any]:
     """Return the labels of an axis. An expression whose values are all at midnight, such as months, has dates."""
     labels = axis.labels()
-    given = (label for label in labels if label is not None)
-    is_calendar = isinstance(axis.attribute, Grouping) and all(map(_is_midnight, given))
+    present = (label for label in labels if label is not None)
+    is_calendar = isinstance(axis.attribute, Grouping) and all(map(_is_midnight, present))
     return [label and label.date() for label in labels] if is_calendar else labels
 
 
