@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import tidegate
 
 ROOT = Path(__file__).parent.parent
@@ -110,6 +112,7 @@ MISSPELT = {
 }
 
 
+@pytest.mark.long  # `make check` and the other tests of this file stay in every run
 def test_type_checker_detects_misspellings(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + "\n".join(MISSPELT) + "\n", "utf-8")

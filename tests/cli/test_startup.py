@@ -65,6 +65,7 @@ def people_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("words", "absent"),
     [

@@ -180,6 +180,7 @@ def receive_on(pipe: Any, url: str, location: Path, out: Path, first: int) -> No
             survey._server.flush(at=MIDNIGHT)
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.long)])
 def test_kills_lose_no_answered_report_and_count_none_twice(ledger_url: str, kills: int, tmp_path: Path) -> None:
     moments, location, out = random.Random(SEED), tmp_path / "r", tmp_path / "answered.jsonl"
@@ -241,6 +242,7 @@ def flush_often(pipe: Any, url: str, location: Path) -> None:
     pipe.send([survey.flush_if_due(now=TOMORROW) for _ in range(3)])
 
 
+@pytest.mark.long_for("postgres")
 def test_concurrent_flushes_write_one_batch(ledger_url: str, tmp_path: Path) -> None:
     session, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 250))

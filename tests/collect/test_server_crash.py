@@ -66,6 +66,7 @@ def measure_three_batches(url: str, location: Path, out: Path) -> float:
     return time.monotonic() - start
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("kills", [4, pytest.param(12, marks=pytest.mark.long)])
 def test_kills_lose_no_report_and_count_none_twice(ledger_url: str, tmp_path: Path, kills: int) -> None:
     assert kill_repeatedly(ledger_url, tmp_path, times=kills).total() == kills

@@ -63,6 +63,7 @@ class Links(HTMLParser):
         self.addresses += [value or "" for name, value in attrs if name in FOLLOWED]
 
 
+@pytest.mark.long_for("keeps the path")
 def test_every_link_of_every_page_stays_below_the_path(proxied: tuple[Console, Proxy]) -> None:
     console, proxy = proxied
     waiting, pages, outside = [f"{console.address}/console"], set[str](), []
@@ -133,6 +134,7 @@ def test_cookie_is_sent_to_this_path_only(proxied: tuple[Console, Proxy]) -> Non
         assert f"Path={BASE};" in out.headers["set-cookie"], "the same path, or the cookie stays"
 
 
+@pytest.mark.long_for("keeps the path")
 def test_browser_signs_in_queries_downloads_and_answers_a_poll(
     proxied: tuple[Console, Proxy], browser: Browser
 ) -> None:

@@ -420,6 +420,7 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Diary, "step", step)
 
 
+@pytest.mark.long_for("polls")
 @pytest.mark.usefixtures("slow_steps")
 @pytest.mark.parametrize("has_events", [True, False], ids=["events", "polls"])
 def test_running_synthesis_is_cancelled_in_the_page(fresh_console: Console, sign_in: SignIn, has_events: bool) -> None:

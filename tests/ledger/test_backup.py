@@ -44,6 +44,7 @@ def _plain(value: object) -> object:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
+@pytest.mark.long_for("postgres")
 def test_backup_contains_every_row_and_is_private(ledger_url: str, tmp_path: Path) -> None:
     write_everything(ledger_url, tmp_path / "reports")
     ledger = Ledger(ledger_url)

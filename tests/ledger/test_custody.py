@@ -35,6 +35,7 @@ def rows(url: str) -> dict[str, list[Any]]:
     return tables
 
 
+@pytest.mark.long_for("to SQLite")
 @pytest.mark.parametrize("direction", ["to Postgres", "to SQLite"])
 def test_moved_ledger_has_the_same_rows_and_only_the_new_one_can_be_charged(
     direction: str, tmp_path: Path, postgres_url: str

@@ -102,7 +102,8 @@ def test_verdict_of_streams_is_that_of_a_snapshot(tmp_path: Path, monkeypatch: p
     ledger.close()
 
 
-@pytest.mark.parametrize("work", ["verify", "export", "verify export", "show"])
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("work", ["verify export", "verify", "export", "show"])
 def test_memory_does_not_grow_with_the_entries(work: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "AT_ONCE", 200)
     peaks = []
@@ -182,6 +183,7 @@ LATER = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("change", LATER)
 def test_later_changes_and_changed_tables_are_found(halves: tuple[Path, Path], change: str) -> None:
     path, saved = halves

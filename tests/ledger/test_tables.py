@@ -118,6 +118,7 @@ def _other(value: object, column: str) -> object:
     return 7 if value is None else f"{value}0"
 
 
+@pytest.mark.long  # the same columns on SQLite
 def test_changed_column_is_reported_on_postgres(postgres_url: str, tmp_path: Path) -> None:
     """Every fifth column, in the middle row of its table. Whether a nonce hides anything depends on the row."""
     write_everything(postgres_url, tmp_path / "reports")

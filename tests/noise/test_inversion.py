@@ -86,6 +86,7 @@ def test_exponential_is_within_its_bounds(exponent: Fraction, digits: int) -> No
     assert 0 <= error <= 3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("digits", [95, 159])
 @pytest.mark.parametrize("kind", ["laplace", "gaussian"])
 @pytest.mark.parametrize("spread", SCALES, ids=str)
@@ -131,6 +132,7 @@ def inverted(sums: list[mpmath.mpf], number: int, digits: int) -> int:
         return bisect_right(sums, mpmath.mpf(number) / mpmath.mpf(2) ** digits)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", [LaplaceCells, GaussianCells])
 @pytest.mark.parametrize("folded", [True, False])
 @pytest.mark.parametrize("rate", [F(1, 3), F(2), F(1, 17)], ids=str)

@@ -75,6 +75,7 @@ def assert_all_agree(book: Book, stories: list[Story]) -> None:
     assert max(askers.values()) > 1, "they did not overlap"
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("threads", [5, pytest.param(16, marks=pytest.mark.long)])
 def test_desks_in_threads_are_served_as_one_queue(ledger_url: str, threads: int) -> None:
     stories: list[Story] = []
@@ -91,6 +92,7 @@ def test_desks_in_threads_are_served_as_one_queue(ledger_url: str, threads: int)
     assert len(stories) == threads
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("threads", [5, pytest.param(16, marks=pytest.mark.long)])
 def test_requesters_can_share_a_desk(ledger_url: str, threads: int) -> None:
     stories: list[Story] = []
@@ -156,6 +158,7 @@ def ask_in_a_process(url: str, folder: Path, worker: int) -> None:
     (folder / f"story {worker}").write_text(json.dumps(story))
 
 
+@pytest.mark.long_for("sqlite")
 @pytest.mark.parametrize("processes", [3, pytest.param(6, marks=pytest.mark.long)])
 def test_processes_with_one_ledger_are_served_as_one_queue(
     forkserver: WarmForkserver, ledger_url: str, tmp_path: Path, processes: int

@@ -103,6 +103,7 @@ def wait_for_phase(marks: Marks, phases: Any) -> None:
         assert time.monotonic() < end, "it never came so far"
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("kills", [4, pytest.param(12, marks=pytest.mark.long)])
 def test_kills_leave_no_record_without_its_entry_and_none_twice(
     forkserver: WarmForkserver, ledger_url: str, tmp_path: Path, kills: int

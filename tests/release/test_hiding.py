@@ -69,6 +69,7 @@ def holds(session: tg.Session) -> None:
 # Quotas and outcomes
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mix", ["table", DECLARED])
 def test_everybody_asks_and_every_group_releases_its_quotas(tmp_path: Path, mix: Any) -> None:
     policy = soldiers.hiding_policy(mix=mix)
@@ -444,6 +445,7 @@ def test_answers_and_synthetic_tables_that_combine_the_columns_are_refused_befor
         session.preview_synthesis(epsilon="0.1", columns=["ill", "rank"])
 
 
+@pytest.mark.long_for("postgres")
 def test_selection_cannot_open_after_an_answer_that_combined_the_columns(ledger_url: str) -> None:
     queries: list[Any] = [tg.count().by("town"), tg.count().by("ill").where(tg.col("rank") > 1)]
     with tg.open(replace(towns_policy(), hidings={}), table=towns_table(), ledger=ledger_url) as session:

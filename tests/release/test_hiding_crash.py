@@ -69,6 +69,7 @@ def request_some(desk: HidingDesk, worker: int, *, turns: int) -> dict[str, Any]
     return outcomes
 
 
+@pytest.mark.long_for("postgres")
 def test_16_requesters_at_16_desks_get_the_same_outcomes(ledger_url: str) -> None:
     with open_session(ledger_url) as session:
         session.open_release()
@@ -135,6 +136,7 @@ def kill_repeatedly(forkserver: WarmForkserver, url: str, folder: Path, times: i
     return reported
 
 
+@pytest.mark.long_for("postgres")
 def test_kills_leave_quotas_exact_and_nobody_twice(forkserver: WarmForkserver, ledger_url: str, tmp_path: Path) -> None:
     reported = kill_repeatedly(forkserver, ledger_url, tmp_path, times=4)
     assert reported
@@ -153,6 +155,7 @@ def open_it(url: str) -> None:
         session.open_release()
 
 
+@pytest.mark.long_for("postgres")
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])
 def test_killed_opening_continues_with_the_same_key(forkserver: WarmForkserver, ledger_url: str, kills: int) -> None:
     moments = random.Random(SEED)

@@ -215,8 +215,8 @@ def test_three_moments_agree_with_whole_tables() -> None:
             assert abs((tables >= together.quantile(0.2)[0]).mean() - 0.2) > 6 * math.sqrt(0.32 / 20_000)
 
 
-@pytest.mark.claim
-@pytest.mark.parametrize("size", [6_000, pytest.param(200_000, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("size", [6_000, 200_000])
 def test_large_sparse_table_keeps_its_level(size: int) -> None:
     """100 x 1000: whole tables by numpy compared with three moments; the chi-square distribution would refuse all or nothing."""
     table = total_table(HUNDRED, THOUSAND, 0.2)

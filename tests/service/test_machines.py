@@ -117,6 +117,7 @@ def check_result(machine: Machine, job: str, written: list[dict[str, Any]], ledg
     assert diary_lines(ledger) == []
 
 
+@pytest.mark.long  # test_jobs.py continues a killed job on the same machine
 def test_other_machine_continues_the_job_of_a_killed_one(tmp_path: Path, postgres_url: str, token: str) -> None:
     with run_machine(tmp_path / "first", postgres_url, token, "table 1 of 2, pairs") as first:
         job = first.call("POST", JOBS, json=ASKED).json()["id"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
 from ledger.charges import verify_clean
 from ledger.children import Child, signal_all
 from service.paused_server import serve_postgres
@@ -14,6 +15,7 @@ from tidegate.ledger.tokens import Tokens
 MANY = 12
 
 
+@pytest.mark.long  # ledger/test_concurrency.py has processes that share a ledger
 def test_two_processes_share_one_postgres_ledger(postgres_url: str) -> None:
     """Both run the same queries and their own at once; each query is charged once, to one of them."""
     with run_service(postgres_url) as served:

@@ -66,6 +66,7 @@ def kill_repeatedly(url: str, folder: Path, *, lines: Iterable[int]) -> Counter[
     return phases
 
 
+@pytest.mark.long_for("postgres")
 def test_kills_at_several_moments_waste_nothing_and_change_no_number(ledger_url: str, tmp_path: Path) -> None:
     phases = kill_repeatedly(ledger_url, tmp_path, lines=[1, 9, 13])
     assert len(phases) >= 2, "the kills hit too few places"

@@ -86,6 +86,7 @@ def test_results_do_not_depend_on_earlier_queries() -> None:
     assert differing() == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("part", range(3), ids=["shape", "grouping", "condition"])
 def test_key_without_one_of_its_parts_is_detected(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     class Confused(table_module.LatestResults):

@@ -227,7 +227,7 @@ import sys
 from tables.test_snapshots import POLICY
 from tidegate.tables import open_table
 from pathlib import Path
-for _ in range(20):
+for _ in range(8):
     assert open_table(POLICY, Path(sys.argv[1]), snapshots=Path(sys.argv[2])).count().item() == int(sys.argv[3])
 """
 

@@ -70,6 +70,7 @@ def test_starts_are_public_far_apart_and_allowed() -> None:
     assert theta_of(np.array([5.0, 0.0, 7.0, 2.0, 0.0])).tolist() == [5, 0, 7 - 10, 2, 0]
 
 
+@pytest.mark.long  # seconds of CPU
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("score", ["variation", "grid", "dyadic", "greedy"])
 def test_line_is_learned_and_the_result_is_labeled_asymptotic(score: str) -> None:

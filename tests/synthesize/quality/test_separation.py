@@ -81,17 +81,20 @@ def test_progress_counts_every_classifier() -> None:
 
 def test_boosted_trees_equal_scikit_learn() -> None:
     ensemble = pytest.importorskip("sklearn.ensemble")
+    threadpoolctl = pytest.importorskip("threadpoolctl")
     draw = np.random.default_rng(2)
     codes = draw.integers(0, 60, (3000, 6))
     label = (((codes[:, 0] > 30) ^ (codes[:, 1] > 20)) | (draw.random(3000) < 0.2)).astype(float)
     train, test = codes[:2000], codes[2000:]
     for trees, leaves in ((100, 31), (50, 8)):
         settings = {"max_iter": trees, "max_leaf_nodes": leaves, "early_stopping": False}
-        classifier = ensemble.HistGradientBoostingClassifier(**settings).fit(train, label[:2000])
+        with threadpoolctl.threadpool_limits(1):  # its threads wait for each other in loops
+            classifier = ensemble.HistGradientBoostingClassifier(**settings).fit(train, label[:2000])
         ours = boosted_scores(train, label[:2000], test, is_binary=True, trees=trees, leaves=leaves)
         assert ours == pytest.approx(classifier.predict_proba(test)[:, 1], abs=1e-6)
         number = codes[:, 0] * codes[:, 1] / 100.0
-        regressor = ensemble.HistGradientBoostingRegressor(**settings).fit(train, number[:2000])
+        with threadpoolctl.threadpool_limits(1):
+            regressor = ensemble.HistGradientBoostingRegressor(**settings).fit(train, number[:2000])
         ours = boosted_scores(train, number[:2000], test, is_binary=False, trees=trees, leaves=leaves)
         assert ours == pytest.approx(regressor.predict(test), abs=1e-5)
 
