@@ -47,6 +47,12 @@ BY_FOLDER = (  # they share kernels, one tour of the demo, or one run of a paper
     "cli", "release", "risk", "reconstruct", "baskets", "trees", "forest", "baselines", "reproduce",
 )  # fmt: skip
 
+SLOWEST = (  # files with tests of minutes, which start first: at the end, one process would run them alone
+    "test_schema.py", "test_pmse.py", "test_server_crash.py", "test_kills.py", "test_randomized_sets.py",
+    "test_deterministic_run.py", "test_membership.py", "test_input_time.py", "test_sql_mutations.py", "test_crash.py",
+    "test_hiding_crash.py", "test_tour.py", "test_site.py", "test_cart.py", "test_recovery.py",
+)  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def declared_responses() -> Iterator[None]:
@@ -66,6 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Of a test that is marked `one_in(k)`, every k-th case stays in every run, beginning with the first; the others are `long`.
     Of a test that is marked `long_for(word)`, the cases are `long` whose name contains the word.
     """
+    items.sort(key=lambda item: item.path.name not in SLOWEST)
     counted: Counter[str] = Counter()
     for item in items:
         folder = item.path.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -17,6 +18,9 @@ from tidegate.collect.validation import check
 from tidegate.ledger import verify
 from tidegate.tables.segments import Segments
 
+ON_THE_WAY = (
+    0.001  # seconds of an acknowledgment: a kill must be able to hit what is committed and not yet acknowledged
+)
 BATCH, STEP = 60, 40  # each batch has 20 reports of the one before: they must not count twice
 
 
@@ -33,6 +37,7 @@ def submit_on(pipe: Any, url: str, location: Path, out: Path, first: int) -> Non
     pipe.send("ready")
     for number in count(first):
         done = survey.submit(batch_of(number), batch=f"batch {number}")
+        time.sleep(ON_THE_WAY)
         line = {"number": number, "accepted": done.accepted, "entry": done.entry}
         os.write(stream, f"{json.dumps(line)}\n".encode())
 
