@@ -13,8 +13,10 @@ DEV_STAMP := .venv/.ready-dev
 ELSEWHERE := $(addprefix --ignore-glob=*/test_,concurrency.py crash.py killed.py server_crash.py server_together.py input_time.py schema.py startup.py)
 COVERED := $(addprefix tests/,policy accounting noise ledger risk operators tables answer release collect synthesize golden cli session service) $(ELSEWHERE)
 
-# Processes that share the tests: one more than cores, because a third of the tests' time is waiting.
-WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 1)))
+# Processes that share the tests: more than cores, because a third of the tests' time is waiting. Long tests wait less.
+CORES := $(shell nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell echo $$(($(CORES) + 2)))
+LONG_WORKERS ?= $(shell echo $$(($(CORES) + 1)))
 
 # Tests write into memory where there is enough of it and programs can be run from it: on a disk, each commit waits for 6 ms.
 SCRATCH := $(shell [ "$$(df --output=avail -m /dev/shm 2>/dev/null | tail -n 1)" -gt 4000 ] 2>/dev/null && ! grep -q ' /dev/shm .*noexec' /proc/mounts && echo /dev/shm || echo $${TMPDIR:-/tmp})
@@ -68,7 +70,7 @@ spark: $(DEV_STAMP) ## everything that runs on Spark
 	$(BIN)/python -m pytest -m spark
 
 claims: $(DEV_STAMP) ## the long statistical and crash tests, with fresh seeds
-	$(IN_SCRATCH) TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "claim or long"
+	$(IN_SCRATCH) TIDEGATE_SEED=fresh $(BIN)/python -m pytest -n $(LONG_WORKERS) --dist loadgroup -m "claim or long"
 
 bench: $(DEV_STAMP) ## measure against peers and hand-written floors; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks --report
