@@ -7,6 +7,8 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,13 @@ from tables.conftest import ATTRIBUTES, EACH_ROW, POLICIES, SCHEMA, arrow, rows
 from tidegate.answer import Query, count, distinct, persons, sum
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.errors import Unsupported
-from tidegate.policy import Dataset, Date, Numeric, Policy
+from tidegate.policy import Dataset, Date, Grid, Numeric, Policy
 from tidegate.policy.predicates import col
 from tidegate.tables import Table, open_table
 from tidegate.tables.expressions import holds, parse_expression, rename_condition
 from tidegate.tables.mappings import DROPPED, Mapped
 from tidegate.tables.universe import truth_of
+from tidegate.tables.universe import values_of as universe_of
 
 Values = dict[str, Any]
 
@@ -205,6 +208,18 @@ def test_intervals_have_the_number_of_every_combination(
         looked_up[start + first : start + last + 1] = packed % intervals.factor + DROPPED
     assert (looked_up == codes).all()
     assert 4 * mapped.listed <= int((codes != mapped.usual).sum())
+
+
+@given(
+    low=st.decimals(-(10**9), 10**9, places=0),
+    step=st.decimals("0.00001", 50, places=5),
+    size=st.integers(1, 60),
+)
+def test_values_of_a_grid_are_exact(low: Decimal, step: Decimal, size: int) -> None:
+    grid = Grid(str(low), str(low + step * (size - 1)), str(step))
+    values = universe_of(grid).to_pylist()
+    assert [Fraction(value) for value in values[:-1]] == [grid.value(code) for code in range(size)]
+    assert values[-1] is None
 
 
 def test_condition_on_two_dates_of_many_days_is_answered() -> None:

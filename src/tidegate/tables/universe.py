@@ -215,13 +215,18 @@ def values_of(attribute: Attribute) -> pa.Array:
         digits = _decimals(attribute)
         if digits is None:
             return pa.array([*(float(attribute.value(code)) for code in range(attribute.size)), None], pa.float64())
-        from decimal import Decimal, localcontext
-
-        with localcontext(prec=60):
-            scaled = [int(attribute.value(code) * 10**digits) for code in range(attribute.size)]
-            return pa.array([*(Decimal(number).scaleb(-digits) for number in scaled), None], pa.decimal128(18, digits))
+        start, step = int(attribute.low * 10**digits), int(attribute.width * 10**digits)
+        return _decimals_of(start + step * np.arange(attribute.size, dtype=np.int64), digits)
     kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
     return pa.array([*labels, None], kinds.get(type(labels[0]))) if labels else pa.nulls(1)
+
+
+def _decimals_of(scaled: Ints, digits: int) -> pa.Array:
+    """Return whole numbers below 10^18 as decimals with this number of digits after the point, then a missing one."""
+    halves = np.stack([scaled, scaled >> 63], axis=1)  # the 128 bits of each, the lower half first
+    parts = [None, pa.py_buffer(np.ascontiguousarray(halves))]
+    decimals = pa.Array.from_buffers(pa.decimal128(18, digits), len(scaled), parts)
+    return pa.concat_arrays([decimals, pa.nulls(1, decimals.type)])
 
 
 def _decimals(attribute: Numeric) -> int | None:
