@@ -127,6 +127,31 @@ def test_persons_with_too_many_rows_and_rows_without_a_key_are_counted(run: Run,
     assert "1 person with more than 2 rows: 3 rows not counted" in out
 
 
+@pytest.mark.parametrize(("records", "is_problem"), [(14, True), (15, False), (60, False), (61, True)])
+def test_number_of_records_that_is_off_by_more_than_two_is_a_problem(
+    run: Run, tmp_path: Path, records: int, is_problem: bool
+) -> None:
+    (tmp_path / "visits.csv").write_text("person,age\n" + "".join(f"p{n % 10},{n}\n" for n in range(30)))
+    (tmp_path / "visits.toml").write_text(
+        f"""
+[dataset]
+name = "visits"
+source = "visits.csv"
+unit = {{ person = "person", at_most = 3 }}
+rows = 10
+records = {records}
+[attributes]
+person = {{ kind = "key" }}
+age = {{ kind = "integer", from = 0, to = 90 }}
+[promise.loss]
+epsilon = 1
+"""
+    )
+    code, out, _ = run("check", tmp_path / "visits.toml", "--data")
+    assert code == is_problem
+    assert ("(`records`), but the source has 30: expected errors are wrong." in out) == is_problem
+
+
 def test_records_that_are_not_well_formed_are_counted_and_never_shown_to_analysts(run: Run, diamonds: Path) -> None:
     write(diamonds, rows=64)
     with diamonds.with_name("diamonds.csv").open("ab") as file:

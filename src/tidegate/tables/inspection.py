@@ -24,6 +24,7 @@ from tidegate.tables.table import CODED, Table
 WARNING = "NOT FOR PUBLICATION: exact figures from private data"
 MOST_LABELS = 10
 SHORTEST_HINT = 4  # codes of two or three letters resemble each other by chance
+MOST_OFF = 2  # a number of records that is off by a larger factor is a problem
 MOST_OUTSIDE = 0.01  # a larger fraction of rows outside the universe is a problem
 
 
@@ -108,6 +109,7 @@ class Inspection(Frames):
     columns: tuple[Column, ...]
     persons: Persons | None = None
     malformed: Malformed | None = None  # of a CSV file
+    records: int | None = None  # about how many rows the policy declares
 
     @property
     def problems(self) -> list[str]:
@@ -116,6 +118,10 @@ class Inspection(Frames):
         problems = []
         if self.declared is not None and self.declared != counted:
             problems.append(f"The policy declares {self.declared:,} {unit}, but the source has {counted:,}.")
+        if self.records is not None and not self.rows <= MOST_OFF * self.records <= MOST_OFF**2 * self.rows:
+            problems.append(
+                f"The policy declares about {self.records:,} rows (`records`), but the source has {self.rows:,}: expected errors are wrong."
+            )
         return problems + [
             f'Column "{column.name}": {problem}' for column in self.columns for problem in column.problems
         ]
@@ -167,7 +173,8 @@ def inspect(table: Table) -> Inspection:
     columns = [_column(table, name, attribute, rows) for name, attribute in policy.attributes.items()]
     if malformed:
         columns = [_with_unreadable(column, malformed.values.get(column.name, 0)) for column in columns]
-    return Inspection(rows, policy.dataset.rows, tuple(columns), _persons(table, policy), malformed)
+    dataset = policy.dataset
+    return Inspection(rows, dataset.rows, tuple(columns), _persons(table, policy), malformed, dataset.records)
 
 
 def _with_unreadable(column: Column, values: int) -> Column:
