@@ -24,13 +24,13 @@ from tables.conftest import ATTRIBUTES, EACH_ROW, POLICIES, SCHEMA, arrow, rows
 from tidegate.answer import Query, count, distinct, persons, sum
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.errors import Unsupported
-from tidegate.policy import Dataset, Date, Grid, Numeric, Policy
+from tidegate.policy import Category, Dataset, Date, Grid, Integer, Numeric, Policy, Time, Timestamp
 from tidegate.policy.predicates import col
-from tidegate.tables import Table, open_table
+from tidegate.tables import Table, open_table, tabulation
 from tidegate.tables.expressions import holds, parse_expression, rename_condition
-from tidegate.tables.mappings import DROPPED, Mapped
+from tidegate.tables.mappings import DROPPED, Mapped, regular_cells
+from tidegate.tables.tabulation import values_of as universe_of
 from tidegate.tables.universe import truth_of
-from tidegate.tables.universe import values_of as universe_of
 
 Values = dict[str, Any]
 
@@ -208,6 +208,116 @@ def test_intervals_have_the_number_of_every_combination(
         looked_up[start + first : start + last + 1] = packed % intervals.factor + DROPPED
     assert (looked_up == codes).all()
     assert 4 * mapped.listed <= int((codes != mapped.usual).sum())
+
+
+IN_PARTS: dict[str, Callable[[Values], Any]] = {  # conditions whose columns occur in parts that have fewer values
+    "FLOOR(age / 10) > 2 * FLOOR(pay)": lambda v: (
+        v["age"] is not None and v["pay"] is not None and v["age"] // 10 > 2 * math.floor(v["pay"])
+    ),
+    "CASE WHEN age IN (20, 30, 31, 44) THEN 1 ELSE 0 END = CASE WHEN pay > 1 THEN 1 ELSE 0 END": lambda v: (
+        (v["age"] in (20, 30, 31, 44)) == (v["pay"] is not None and v["pay"] > 1)
+    ),
+    "COALESCE(age // 20, 9) = 9 OR FLOOR(pay) = 1": lambda v: (
+        v["age"] is None or (v["pay"] is not None and v["pay"] // 1 == 1)
+    ),
+}
+
+
+@pytest.mark.one_in(2)
+def test_conditions_on_classes_of_codes_equal_the_twin(
+    on_any_engine: Callable[[Policy], Table], policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tabulation, "MOST_COMBINATIONS", 300)  # age and pay have 784
+    with pytest.raises(Unsupported, match="too many for one expression"):
+        count().where("age > 16 * pay + 1").check(policy)
+    table, twin = on_any_engine(policy), counted(policy)
+    for text, is_true in IN_PARTS.items():
+        assert truth_of(policy, text).classes
+        query = count().where(text)
+        assert int(mechanism_for(query).exact(query, table).numbers[0]) == len([v for v in twin if is_true(v)]), text
+    numbers = cells(count().by("FLOOR(age / 30) = FLOOR(pay)"), table)
+    pairs = [None if None in (v["age"], v["pay"]) else v["age"] // 30 == v["pay"] // 1 for v in twin]
+    assert {label: numbers.get(label, 0) for label in (True, False)} == {
+        label: pairs.count(label) for label in (True, False)
+    }
+
+
+DAYS = Date(dt.date(2024, 2, 20), dt.date(2024, 4, 10))
+HOURS = Timestamp(dt.date(2024, 3, 29), dt.date(2024, 4, 2), "hour", "Europe/Paris")
+QUARTERS = Time(dt.time(7), dt.time(9), "15-minutes")
+MOMENTS = Policy(
+    Dataset("moments"),
+    {
+        "day": DAYS,
+        "hour": HOURS,
+        "clock": QUARTERS,
+        "code": Category(("a1", "a2", "b1"), "value"),
+        "n": Integer(-9, 40, (), "value"),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATE_DIFF('month', day, hour)",
+        "DATE_DIFF('day', hour, day) > 3",
+        "CAST(hour AS DATE) - CAST(DATE_TRUNC('week', day) AS DATE)",
+        "CASE WHEN CAST(hour AS DATE) = day THEN 'same' WHEN MONTH(day) = 4 THEN 'april' END",
+        "EXTRACT(isodow FROM day) = n % 7",
+        "SUBSTRING(code, 1, 1) = 'a' AND EXTRACT(hour FROM clock) = 8 AND ABS(n) > 3",
+        "COALESCE(SUBSTRING(code, 1, 1), '?') LIKE 'a!%' ESCAPE '!' OR n IS NULL",
+        "CASE WHEN n BETWEEN 0 AND 9 THEN FLOOR(n / 5) ELSE -1 END + CASE WHEN code IN ('a1', 'b1') THEN 1 ELSE 0 END",
+        "NULLIF(SIGN(n), 0) * LENGTH(code)",
+    ],
+)
+def test_classes_of_codes_give_the_value_of_every_combination(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tabulation.tabulate(MOMENTS, text)
+    assert not whole.classes
+    parts = tabulation.classes_of(MOMENTS, parse_expression(text), whole.names)
+    assert parts is not None
+    monkeypatch.setattr(tabulation, "MOST_COMBINATIONS", math.prod(whole.sizes) - 1)
+    short = tabulation.tabulate(MOMENTS, text)
+    assert math.prod(short.sizes) < math.prod(whole.sizes)
+    assert short.sizes == tuple(classes[-1] + 1 for classes in short.classes)
+    codes = np.indices(whole.sizes).reshape(len(whole.sizes), -1)
+    positions = np.ravel_multi_index(
+        [classes[of] for classes, of in zip(short.classes, codes, strict=True)], short.sizes
+    )
+    assert short.values.take(pa.array(positions)).to_pylist() == whole.values.to_pylist()
+    for classes, size in zip(short.classes, short.sizes, strict=True):
+        assert (classes == size - 1).sum() == 1, "only the missing value is in the last class"
+
+
+@given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=12), is_regular=st.booleans())
+def test_regular_cells_are_those_of_their_arithmetic(lengths: list[int], is_regular: bool) -> None:
+    lengths = (
+        [min(lengths[0], 4), *([4] * (len(lengths) - 2)), min(lengths[-1], 4)][: len(lengths)]
+        if is_regular
+        else lengths
+    )
+    classes = np.repeat(np.arange(len(lengths)), lengths)
+    cells_of_codes = regular_cells(classes)
+    if cells_of_codes is not None:
+        offset, width = cells_of_codes
+        assert ((np.arange(len(classes)) + offset) // width == classes).all()
+    elif is_regular:
+        pytest.fail(f"{lengths} are regular")
+
+
+def test_length_of_a_stay_between_two_hours_is_counted_in_days() -> None:
+    start, draw = dt.datetime(2023, 1, 1), random.Random(4)
+    hours = Timestamp(start.date(), dt.date(2024, 12, 31), "hour")
+    policy = Policy(Dataset("stays", rows=500), {"admitted": hours, "discharged": hours})
+    stays = [(begin, begin + draw.randrange(400)) for begin in (draw.randrange(16_000) for _ in range(500))]
+    columns = [[start + dt.timedelta(hours=hour) for hour in column] for column in zip(*stays, strict=True)]
+    table = open_table(policy, pa.table(dict(zip(("admitted", "discharged"), columns, strict=True))))
+    query = count().where("DATE_DIFF('day', admitted, discharged) > 7")
+    assert int(mechanism_for(query).exact(query, table).numbers[0]) == len(
+        [1 for a, b in stays if b // 24 - a // 24 > 7]
+    )
+    with pytest.raises(Unsupported, match=r"CAST\(x AS DATE\)"):
+        count().where("discharged - admitted > INTERVAL 7 DAYS").check(policy)
 
 
 @given(

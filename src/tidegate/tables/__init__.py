@@ -3,8 +3,9 @@
 source.py      from a source to a table          snapshot.py   CSV files, read once
 table.py       counts, sums, records, batches    links.py      linked tables, joined on the person key
 boundary.py    columns as bytes and numbers      codes.py      columns as codes
-universe.py    expressions over public values    groups.py     groups of codes, and cells
-persons.py     at most k rows per person         guard.py      engine messages are withheld
+universe.py    expressions over public values    tabulation.py their value for every combination
+groups.py      groups of codes, and cells        persons.py    at most k rows per person
+guard.py       engine messages are withheld
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from tidegate.errors import SourceUnreadable, Unsupported
 from tidegate.policy import Attribute, Boolean, Category, Gap, Key, Moment, Numeric, Policy, Text, Time, Timestamp
 from tidegate.tables.boundary import CODE, FEW_LABELS, LABEL, Boundary, possible_labels
 from tidegate.tables.header import check_names
-from tidegate.tables.mappings import DROPPED, Mapped
+from tidegate.tables.mappings import DROPPED, Ints, Mapped, regular_cells, runs_of
 from tidegate.tables.positions import is_coded, nearest_code
 
 OUTSIDE = -1  # code of a row without a listed value, if NULL cannot be used
@@ -123,8 +123,11 @@ def with_products(
     products = {}
     for new_name, mapped in columns.items():
         combination: Any = ibis.literal(0, "int64")
-        for name, size in zip(mapped.shortest.columns, mapped.shortest.sizes, strict=True):
-            combination = combination * size + coded[coded_names[name]].fill_null(size - 1)
+        for index, (name, size) in enumerate(zip(mapped.shortest.columns, mapped.shortest.sizes, strict=True)):
+            factor = coded[coded_names[name]]
+            if mapped.classes:
+                factor = _class_of(factor, mapped.shortest.classes[index][:-1])
+            combination = combination * size + factor.fill_null(size - 1)
         starts, numbers = mapped.shortest.runs
         later = not mapped.shortest.has_few_runs if final else mapped.shortest.is_looked_up_later
         products[new_name] = combination if later else in_cells(combination, starts.tolist(), numbers.tolist())
@@ -163,6 +166,16 @@ def _look_up(table: Any, name: str, mapped: Mapped, boundary: Boundary) -> Any:
         joined = table.left_join(listed, is_inside).drop(first, last)
     numbered = joined.mutate(**{name: joined[is_number].fill_null(mapped.usual)})
     return numbered.drop(of, is_number)
+
+
+def _class_of(code: Any, classes: Ints) -> Any:
+    """Return the class of a code; NULL stays NULL."""
+    cells = regular_cells(classes)
+    if cells is None:
+        starts, numbers = runs_of(classes)
+        return in_cells(code, starts.tolist(), numbers.tolist())
+    offset, width = cells
+    return (code + offset) // width
 
 
 def in_cells(code: Any, starts: Sequence[int], names: Sequence[int]) -> Any:

@@ -19,8 +19,30 @@ FEW_COMBINATIONS = 4096  # groups that an engine returns rather than mapping eve
 MOST_LISTED = 2**17  # combinations or intervals that an engine joins with
 MOST_OF_PREFIX = 16  # intervals, on average: an engine compares a row with each
 MOST_PACKED = 2**52  # engines that divide in floating point are exact below this
+MOST_CELLS = 1024  # cells of codes that an engine compares with
 DROPPED = -1
 Ints = NDArray[np.int64]
+
+
+def runs_of(numbers: Ints) -> tuple[Ints, Ints]:
+    """Return the first index of each run of equal numbers, and its number."""
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1]).astype(np.int64)
+    return starts, numbers[starts]
+
+
+def regular_cells(classes: Ints) -> tuple[int, int] | None:
+    """Return offset and width if the class of every code is (code + offset) // width; None otherwise."""
+    starts, _ = runs_of(classes)
+    lengths = np.diff([*starts, len(classes)])
+    width = int(lengths[1] if len(starts) > 2 else lengths.max())
+    offset = width - int(starts[1]) if len(starts) > 1 else 0
+    is_regular = offset >= 0 and np.array_equal((np.arange(len(classes)) + offset) // width, classes)
+    return (offset, width) if is_regular else None
+
+
+def has_few_cells(classes: Ints) -> bool:
+    """Return whether an engine finds the class of a code by arithmetic or by comparisons."""
+    return regular_cells(classes) is not None or len(runs_of(classes)[0]) <= MOST_CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +68,20 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """A number for every combination of codes, in the order of `columns`; missing is the last code of each."""
+    """A number for every combination of codes, in the order of `columns`; missing is the last code of each.
+
+    If there are `classes`, combinations are those of the classes of the columns' codes.
+    """
 
     columns: tuple[str, ...]
     sizes: tuple[int, ...]  # with missing
     codes: Ints
+    classes: tuple[Ints, ...] = ()
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints]:
         """The first combination of each run of equal numbers, and its number."""
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(self.codes)) + 1]).astype(np.int64)
-        return starts, self.codes[starts]
+        return runs_of(self.codes)
 
     @property
     def has_few_runs(self) -> bool:
@@ -118,6 +143,7 @@ class Mapped:
                 tuple(self.columns[i] for i in order),
                 tuple(self.sizes[i] for i in order),
                 np.ascontiguousarray(np.transpose(grid, order)).reshape(-1),
+                tuple(self.classes[i] for i in order) if self.classes else (),
             )
             for order in orders
         ]

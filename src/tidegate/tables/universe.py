@@ -13,33 +13,28 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlglot import exp
 
 from tidegate.errors import Unsupported
 from tidegate.extras import late
 from tidegate.policy import Attribute, Numeric, Policy
 from tidegate.policy.predicates import Both, Compare, Either, Holds, Predicate, code_bounds
-from tidegate.tables.expressions import column_name, columns_of, names_in, parse_expression, runnable, write
+from tidegate.tables.expressions import names_in
 from tidegate.tables.mappings import DROPPED, Grouping, Ints, Mapped, Measured
-from tidegate.tables.scratch import ScratchFailed, scratch
+from tidegate.tables.tabulation import Tabulated, short, tabulate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 else:
     pa = late("pyarrow")
 
-MOST_COMBINATIONS = 2**21
-MOST_SHOWN = 80  # characters of an expression in a message
 STEPS = 2**20  # of a number without a grid of its own
 FALSE, TRUE, UNKNOWN = 0, 1, 2
-UNIVERSE = "universe"
 
 
 class LatestResults:
@@ -122,119 +117,8 @@ def base_columns(policy: Policy, name: str) -> list[str]:
     return [policy.references[name].foreign if name in policy.references else name for name in named]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ..."
-
-
-def tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:
-    """Return the columns of an expression, their sizes with missing, and its value for every combination."""
-    return _values.get((version_of(policy), text), lambda: _tabulate(policy, text))  # type: ignore[no-any-return]
-
-
-def _tabulate(policy: Policy, text: str) -> tuple[tuple[str, ...], tuple[int, ...], pa.Array]:
-    node = parse_expression(text)
-    named = columns_of(node)
-    references = {name: policy.references[name] for name in named if name in policy.references}
-    names = list(dict.fromkeys(references[name].foreign if name in references else name for name in named))
-    attributes = [_universe_of(policy, name) for name in names]
-    sizes = tuple(attribute.size + 1 for attribute in attributes)
-    if math.prod(sizes) > MOST_COMBINATIONS:
-        raise Unsupported(
-            f"{_short(text)} combines {' x '.join(f'{size - 1:,}' for size in sizes)} values, which is too many for one expression.",
-            "Add up sums instead (SUM(x) + SUM(y)), join conditions by AND, or declare a coarser grid in the policy.",
-        )
-    codes, repeat = {}, 1
-    for index in range(len(names) - 1, -1, -1):
-        codes[names[index]] = np.tile(np.repeat(np.arange(sizes[index]), repeat), math.prod(sizes[:index]))
-        repeat *= sizes[index]
-    columns = {}
-    for index, name in enumerate(named):
-        if name in references:
-            columns[f"c{index}"] = _referred(references[name]).take(pa.array(codes[references[name].foreign]))
-        else:
-            columns[f"c{index}"] = values_of(policy.attribute(name)).take(pa.array(codes[name]))
-    universe = pa.table(columns) if columns else pa.table({"c": [0]})
-    numbers = {name: index for index, name in enumerate(named)}
-    written = write(runnable(node).transform(lambda part: _numbered(part, numbers)))
-    values = None
-    with suppress(ScratchFailed):
-        values = scratch().run(f"SELECT {written} AS value FROM {UNIVERSE}", {UNIVERSE: universe})["value"]  # noqa: S608
-    if values is None:
-        raise Unsupported(
-            f"{text[:80]} cannot be computed on the values that the policy lists.",
-            "Check the types: text is written 'north', dates DATE '2024-12-31', and patterns must be complete.",
-        )
-    return tuple(names), sizes, values.combine_chunks()
-
-
-def _referred(reference: Any) -> pa.Array:
-    """Return the values of a reference column in the order of the foreign key's codes, then a missing one."""
-    missing = reference.attribute.size
-    codes = [missing if code is None else code for code in reference.codes]
-    return values_of(reference.attribute).take(pa.array([*codes, missing]))
-
-
-def _numbered(node: Any, numbers: dict[str, int]) -> Any:
-    return exp.column(f"c{numbers[column_name(node)]}") if isinstance(node, exp.Column) else node
-
-
-def _universe_of(policy: Policy, name: str) -> Attribute:
-    attribute = policy.attribute(name)
-    if not attribute.countable or attribute.kind in ("text", "items", "key"):
-        raise Unsupported(
-            f'"{name}" {attribute.describe() if attribute.kind == "key" else "has no listed values"}, so it cannot be part of a condition or an expression.',
-            f'COUNT("{name}") and "{name}" IS NULL are possible.'
-            if attribute.kind == "text"
-            else "COUNT(DISTINCT ...) is possible for a key."
-            if attribute.kind == "key"
-            else "Use another column.",
-        )
-    if attribute.size >= MOST_COMBINATIONS:
-        raise Unsupported(
-            f'"{name}" has {attribute.size:,} values, too many for an expression.',
-            "Compare the column itself with a number, or declare a coarser step.",
-        )
-    return attribute
-
-
-def values_of(attribute: Attribute) -> pa.Array:
-    """Return the values of a column in the order of its codes, then a missing one."""
-    labels = attribute.labels()
-    if (
-        isinstance(attribute, Numeric)
-        and labels
-        and isinstance(labels[0], int | float | Fraction)
-        and not isinstance(labels[0], bool)
-    ):
-        if (
-            attribute.low.denominator == attribute.width.denominator == 1
-            and max(abs(attribute.low), abs(attribute.high)) < 2**62
-        ):
-            low, width = int(attribute.low), int(attribute.width)
-            return pa.array([*range(low, low + width * attribute.size, width), None], pa.int64())
-        digits = _decimals(attribute)
-        if digits is None:
-            return pa.array([*(float(attribute.value(code)) for code in range(attribute.size)), None], pa.float64())
-        start, step = int(attribute.low * 10**digits), int(attribute.width * 10**digits)
-        return _decimals_of(start + step * np.arange(attribute.size, dtype=np.int64), digits)
-    kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64()}
-    return pa.array([*labels, None], kinds.get(type(labels[0]))) if labels else pa.nulls(1)
-
-
-def _decimals_of(scaled: Ints, digits: int) -> pa.Array:
-    """Return whole numbers below 10^18 as decimals with this number of digits after the point, then a missing one."""
-    halves = np.stack([scaled, scaled >> 63], axis=1)  # the 128 bits of each, the lower half first
-    parts = [None, pa.py_buffer(np.ascontiguousarray(halves))]
-    decimals = pa.Array.from_buffers(pa.decimal128(18, digits), len(scaled), parts)
-    return pa.concat_arrays([decimals, pa.nulls(1, decimals.type)])
-
-
-def _decimals(attribute: Numeric) -> int | None:
-    """Return the decimals of a grid; None if they do not end or are too many."""
-    for digits in range(10):
-        if all((end * 10**digits).denominator == 1 for end in (attribute.low, attribute.width)):
-            return digits if max(abs(attribute.low), abs(attribute.high)) * 10**digits < 10**17 else None
-    return None
+def _tabulated(policy: Policy, text: str) -> Tabulated:
+    return _values.get((version_of(policy), text), lambda: tabulate(policy, text))  # type: ignore[no-any-return]
 
 
 def _reachable(policy: Policy, names: Sequence[str], sizes: Sequence[int], *, with_dropped: bool) -> NDArray[np.bool_]:
@@ -250,7 +134,8 @@ def _reachable(policy: Policy, names: Sequence[str], sizes: Sequence[int], *, wi
 
 
 def _grouping(policy: Policy, text: str) -> Grouping:
-    names, sizes, values = tabulate(policy, text)
+    table = _tabulated(policy, text)
+    names, sizes, values = table.names, table.sizes, table.values
     if not names:
         raise Unsupported(
             f"{text[:60]} is a constant, so it groups nothing.", "Group by a column or an expression of one."
@@ -270,7 +155,7 @@ def _grouping(policy: Policy, text: str) -> Grouping:
     if (codes[_reachable(policy, names, sizes, with_dropped=False)] == DROPPED).any():
         cell[DROPPED] = len(shown)
         shown.append(None)
-    return Grouping(text, Mapped(names, sizes, cell[codes]), tuple(shown), values.type)
+    return Grouping(text, table.mapped(cell[codes]), tuple(shown), values.type)
 
 
 def _sort_key(label: Any) -> Any:
@@ -278,7 +163,8 @@ def _sort_key(label: Any) -> Any:
 
 
 def _measured(policy: Policy, text: str) -> Measured:
-    names, sizes, values = tabulate(policy, text)
+    table = _tabulated(policy, text)
+    names, sizes, values = table.names, table.sizes, table.values
     kind = values.type
     if not (
         pa.types.is_integer(kind)
@@ -288,7 +174,7 @@ def _measured(policy: Policy, text: str) -> Measured:
     ):
         what = "is text or a date" if not pa.types.is_null(kind) else "has no value"
         raise Unsupported(
-            f"{_short(text)} {what}: it can be counted, not added up or ranked.",
+            f"{short(text)} {what}: it can be counted, not added up or ranked.",
             "Use COUNT(*) with GROUP BY, or a number.",
         )
     numbers = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
@@ -297,7 +183,7 @@ def _measured(policy: Policy, text: str) -> Measured:
     )
     if not there.any() or not np.isfinite(numbers[there]).all():
         raise Unsupported(
-            f"{_short(text)} is not bounded: on a value that the policy lists it is infinite or not a number.",
+            f"{short(text)} is not bounded: on a value that the policy lists it is infinite or not a number.",
             "Avoid division by 0 (NULLIF(x, 0)), and logarithms of 0 (LN(x + 1)).",
         )
     always = not (_reachable(policy, names, sizes, with_dropped=True) & ~there).any()
@@ -307,7 +193,7 @@ def _measured(policy: Policy, text: str) -> Measured:
         low, high, step, sign = affine
         codes = np.arange(sizes[0], dtype=np.int64)
         codes = np.where(codes < sizes[0] - 1, codes if sign > 0 else sizes[0] - 2 - codes, DROPPED)
-        return Measured(text, Mapped(names, sizes, codes), low, high, step, sign, missing=missing)
+        return Measured(text, table.mapped(codes), low, high, step, sign, missing=missing)
     low_value, high_value = float(numbers[there].min()), float(numbers[there].max())
     exact = bool((numbers[there] == np.round(numbers[there])).all()) and high_value - low_value <= STEPS
     step = Fraction(1) if exact else _round_step((high_value - low_value) / STEPS)
@@ -316,7 +202,7 @@ def _measured(policy: Policy, text: str) -> Measured:
         np.int64
     )
     high = low + int(codes.max()) * step
-    return Measured(text, Mapped(names, sizes, codes), low, high, step, rounded=not exact, missing=missing)
+    return Measured(text, table.mapped(codes), low, high, step, rounded=not exact, missing=missing)
 
 
 def _affine(
@@ -347,12 +233,13 @@ def _round_step(width: float) -> Fraction:
 
 
 def _truth(policy: Policy, text: str) -> Mapped:
-    names, sizes, values = tabulate(policy, text)
+    table = _tabulated(policy, text)
+    values = table.values
     if not pa.types.is_boolean(values.type) and not pa.types.is_null(values.type):
         raise Unsupported(f"{text[:60]} is not a condition: it is neither true nor false.", "Compare it with a value.")
     known = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     is_true = np.asarray(values.cast(pa.bool_()).fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
-    mapped = Mapped(names, sizes, np.where(known, is_true.astype(np.int64), UNKNOWN).astype(np.int64))
+    mapped = table.mapped(np.where(known, is_true.astype(np.int64), UNKNOWN).astype(np.int64))
     mapped.check_listed(text)
     return mapped
 
@@ -366,7 +253,7 @@ def cells_where(policy: Policy, name: str, texts: Sequence[str], count: int) -> 
     for text in texts:
         if set(base_columns(policy, text)) <= set(mapped.columns):
             truth = truth_of(policy, text)
-            if truth.columns:
+            if truth.columns and not (truth.classes or mapped.classes):
                 combinations &= _spread(truth, mapped) == TRUE
     cells = mapped.codes[combinations.reshape(-1)]
     if combinations.all():

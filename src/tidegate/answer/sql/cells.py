@@ -20,7 +20,8 @@ from tidegate.extras import late
 from tidegate.noise import Laplace
 from tidegate.policy import Date, Numeric, Policy
 from tidegate.tables.mappings import Grouping
-from tidegate.tables.universe import cells_where, grouping_of, measured_of, values_of
+from tidegate.tables.tabulation import values_of
+from tidegate.tables.universe import cells_where, grouping_of, measured_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
