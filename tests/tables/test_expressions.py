@@ -24,9 +24,9 @@ from tables.conftest import ATTRIBUTES, EACH_ROW, POLICIES, SCHEMA, arrow, rows
 from tidegate.answer import Query, count, distinct, persons, sum
 from tidegate.answer.mechanisms import mechanism_for
 from tidegate.errors import Unsupported
-from tidegate.policy import Category, Dataset, Date, Grid, Integer, Numeric, Policy, Time, Timestamp
+from tidegate.policy import Category, Dataset, Date, Grid, Integer, Items, Numeric, Policy, Time, Timestamp
 from tidegate.policy.predicates import col
-from tidegate.tables import Table, open_table, tabulation
+from tidegate.tables import Table, mappings, open_table, tabulation
 from tidegate.tables.expressions import holds, parse_expression, rename_condition
 from tidegate.tables.mappings import DROPPED, Mapped, regular_cells
 from tidegate.tables.tabulation import values_of as universe_of
@@ -330,6 +330,41 @@ def test_values_of_a_grid_are_exact(low: Decimal, step: Decimal, size: int) -> N
     values = universe_of(grid).to_pylist()
     assert [Fraction(value) for value in values[:-1]] == [grid.value(code) for code in range(size)]
     assert values[-1] is None
+
+
+def test_values_of_a_grid_without_decimals_are_floats() -> None:
+    thirds = Grid(0, 2, "1/3")
+    assert universe_of(thirds).to_pylist() == [*(float(thirds.value(code)) for code in range(7)), None]
+
+
+def test_intervals_are_packed_only_if_engines_divide_them_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = np.repeat([0, 1, 0, 2], 25)
+    intervals = Mapped(("a", "b"), (4, 25), codes).intervals
+    assert intervals is not None
+    assert (intervals.factor, intervals.width) == (4, 25)
+    for most, is_packed in ((4 * (25**2 + 1) + 1, True), (4 * (25**2 + 1), False)):
+        monkeypatch.setattr(mappings, "MOST_PACKED", most)
+        assert (Mapped(("a", "b"), (4, 25), codes).intervals is not None) == is_packed
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "do"),
+    [
+        ("person = 'p1'", '"person" ', "COUNT(DISTINCT ...) is possible for a key."),
+        ("basket = 'milk'", '"basket" has no listed values', "Use another column."),
+        (" AND ".join(["age + pay > 1"] * 20), "age + pay > 1 AND age + pay > 1", "Use coarser parts"),
+    ],
+)
+def test_expression_without_a_universe_is_refused_with_a_next_step(
+    text: str, what: str, do: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tabulation, "MOST_COMBINATIONS", 300)
+    policy = Policy(Dataset("people"), {**ATTRIBUTES, "basket": Items(("milk", "bread"))})
+    with pytest.raises(Unsupported) as raised:
+        tabulation.tabulate(policy, text)
+    assert raised.value.what.startswith(what)
+    assert raised.value.do.startswith(do)
+    assert len(raised.value.what) < 200
 
 
 def test_condition_on_two_dates_of_many_days_is_answered() -> None:
