@@ -118,16 +118,12 @@ def is_verbal(name: str) -> bool:
 
 def bound_names(tree: ast.AST) -> Iterator[str]:
     """Yield every name that functions and modules bind, once for every binding."""
-    fields = {
-        target
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ClassDef)
-        for statement in node.body
-        for target in ast.walk(statement)
-        if isinstance(statement, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+    fields = set[ast.AST]()
+    for node in ast.walk(tree):  # a class comes before what is in it
+        if isinstance(node, ast.ClassDef):
+            assigned = [of for of in node.body if isinstance(of, ast.Assign | ast.AnnAssign)]
+            fields.update(target for of in assigned for target in ast.walk(of) if isinstance(target, ast.Name))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg

@@ -520,6 +520,7 @@ def test_limit_of_epsilon_and_its_bound_are_as_before(loss: Fraction, more: Frac
     assert abs(float(loss_for(rho, worlds)) - float(loss)) <= 1e-9 * max(1.0, float(loss)) or float(loss) > 40
 
 
+@pytest.mark.long  # 3 s in 30 digits
 @given(st.fractions(Fraction(1, 1000), 40, max_denominator=10**6), st.sampled_from([1e-2, 1e-5, 1e-9, 1e-12]))
 @settings(max_examples=60, deadline=None)
 def test_zcdp_of_an_epsilon_keeps_its_delta_and_is_nearly_the_largest(epsilon: Fraction, delta: float) -> None:

@@ -64,7 +64,7 @@ def test_every_mechanism_is_queried() -> None:
 DAY, HOUR = Date(dt.date(2026, 1, 1), dt.date(2026, 1, 20)), Time(dt.time(8), dt.time(20), "hour")
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("guarantee", ["worst-case", "average"])
 @pytest.mark.parametrize("protected", ["day", "hour", "age"])
 def test_dates_and_times_are_queried_as_far_as_they_can_be(protected: str, guarantee: Guarantee) -> None:

@@ -91,6 +91,7 @@ def observe_fault(rule: Any, monkeypatch: pytest.MonkeyPatch, *, worlds: int = 1
     return run_observers("camp", joint_policy.hiding, *simulated, alpha=DETECT, clock=long(), seed=FRESH, rule=rule)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.claim
 @pytest.mark.parametrize(
     ("rule", "worlds", "observer", "more"),

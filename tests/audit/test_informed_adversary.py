@@ -275,6 +275,7 @@ def test_accounts_with_the_same_persons_stay_within_one_limit(situation: Situati
     assert (finding.verdict, finding.tries, finding.alpha) == ("held", 6, None), finding.says
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("fault", [Alone, Generous])
 def test_account_that_forgets_its_partners_is_detected(situation: Situation, fault: Any) -> None:
     finding = query_partners(situation, door=fault)

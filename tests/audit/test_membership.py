@@ -367,6 +367,7 @@ def test_file_with_an_original_value_is_detected(tmp_path: Path, kind: str) -> N
     assert {Path(name).stem for name in files_with_sentinels(tmp_path)} == {"dirty"}
 
 
+@pytest.mark.long  # each guarantee is attacked apart in every run
 @pytest.mark.claim
 def test_average_policy_is_attacked_at_z_and_at_a_pure_loss() -> None:
     promise = Identification("0.4", protect=("age",), guarantee="average")

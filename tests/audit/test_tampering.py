@@ -122,6 +122,7 @@ def no_prices(entries: Any, payloads: Any, *more: Any, head: str = "") -> Any:
     return verdict
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("verifier", "missed"),
     [

@@ -330,6 +330,7 @@ CHOICE_FAULTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", CHOICE_FAULTS)
 def test_choice_with_other_probabilities_is_detected(fault: str) -> None:
     assert choices(CHOICE_FAULTS[fault], "ties") < ALPHA

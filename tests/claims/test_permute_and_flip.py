@@ -66,6 +66,7 @@ def test_reference_has_the_same_probabilities(scores: list[int], rate: Fraction)
     assert frequencies(Slow(), scores, rate) > ALPHA
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", [exponential_choice, twice_the_rate, never_permuted, best_of_all])
 @pytest.mark.parametrize(("scores", "rate"), CASES[2:])
 def test_planted_fault_in_permute_and_flip_is_detected(fault: Sampler, scores: list[int], rate: Fraction) -> None:

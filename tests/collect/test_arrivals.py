@@ -242,6 +242,7 @@ def flush_often(pipe: Any, url: str, location: Path) -> None:
     pipe.send([survey.flush_if_due(now=TOMORROW) for _ in range(3)])
 
 
+@pytest.mark.long  # test_server_together.py has overlapping batches in every run
 @pytest.mark.long_for("postgres")
 def test_concurrent_flushes_write_one_batch(ledger_url: str, tmp_path: Path) -> None:
     session, survey = open_survey(ledger_url, tmp_path / "r")

@@ -72,7 +72,8 @@ def wait_for(child: Child) -> None:
     assert child.process.exitcode is not None
 
 
-@pytest.mark.parametrize("moment", ["after", pytest.param("before", marks=pytest.mark.long)])
+@pytest.mark.long  # test_kills_during_group_commits_lose_no_answered_report is in every run
+@pytest.mark.parametrize("moment", ["after", "before"])
 def test_kill_at_every_commit_counts_one_report(tmp_path: Path, moment: str) -> None:
     """Until a run is not killed any more, because it has fewer commits."""
     for number in range(1, 2 * COMMITS):

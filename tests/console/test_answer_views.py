@@ -214,7 +214,7 @@ def pages(library: Library) -> dict[str, str]:
     return {**answers, **saved, "dashboard": library.board}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize(
     "name", ["dashboard", "query", "Towns", "Sexes and towns", "Ages and towns", "Mean age", "library"]
 )

@@ -63,7 +63,7 @@ class Links(HTMLParser):
         self.addresses += [value or "" for name, value in attrs if name in FOLLOWED]
 
 
-@pytest.mark.long_for("keeps the path")
+@pytest.mark.long  # the browser follows the most important links in every run
 def test_every_link_of_every_page_stays_below_the_path(proxied: tuple[Console, Proxy]) -> None:
     console, proxy = proxied
     waiting, pages, outside = [f"{console.address}/console"], set[str](), []

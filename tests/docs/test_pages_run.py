@@ -26,7 +26,8 @@ def as_case(name: str) -> Any:
 
 
 @pytest.mark.long_for(
-    "tutorials/answer", "tutorials/collect", "tutorials/synthesize", "guides/own-table", "guides/which-test"
+    *("tutorials/answer", "tutorials/collect", "tutorials/release", "tutorials/synthesize", "guides/own-table"),
+    *("guides/which-test", "guides/polls", "docs/synthesize", "docs/operations", "docs/collect"),
 )  # 2 to 7 s each
 @pytest.mark.parametrize("page", [as_case(name) for name in RUNNING])
 def test_page_prints_what_it_shows(

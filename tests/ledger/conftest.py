@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from ledger.tampering import Record, write
 from support.databases import create_database, empty_database
-from support.shortcuts import full_migrations  # noqa: F401  a fixture of every file here
 
 from tidegate.ledger import export_lines
 

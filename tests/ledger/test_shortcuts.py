@@ -1,4 +1,4 @@
-"""Other folders create ledgers from remembered statements: such a ledger equals one that was migrated."""
+"""Most tests create ledgers from remembered statements: such a ledger equals one that was migrated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from support.shortcuts import MIGRATE, migrate_from_memory
+from support.shortcuts import MIGRATE, full_migrations, migrate_from_memory  # noqa: F401  a fixture
 
 from tidegate.ledger import Ledger, store
 
@@ -22,7 +22,7 @@ def schema(path: Path) -> list[str]:
 def test_ledger_from_remembered_statements_equals_a_migrated_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert store._migrate is MIGRATE, "the tests of this folder migrate"
+    assert store._migrate is MIGRATE, "the tests of this file migrate"
     Ledger(str(tmp_path / "migrated.ledger"))
     monkeypatch.setattr(store, "_migrate", migrate_from_memory)
     for name in ("first", "second"):

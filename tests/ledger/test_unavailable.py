@@ -16,6 +16,7 @@ from alembic.migration import MigrationContext
 from ledger.charges import charge, has_one_sentence, open_ledger, verify_clean
 from sqlalchemy import text
 from support.people import people_policy
+from support.shortcuts import full_migrations  # noqa: F401  a fixture
 
 from tidegate.accounting import Amount
 from tidegate.errors import LedgerNewer, LedgerUnavailable

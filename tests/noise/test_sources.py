@@ -18,19 +18,24 @@ RANDOM = ("random", "secrets", "numpy.random", "os.urandom", "os.getrandom", "uu
 
 def names(source: str) -> set[str]:
     """Everything a module imports or reaches by dots, by its full name (`np.random.normal` is numpy.random.normal)."""
-    short, full_names = {}, set()
+    short, full_names, attributes = {}, set(), []
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Attribute):
+            attributes.append(node)
+        elif isinstance(node, ast.Import):
             full_names |= {alias.name for alias in node.names}
             short |= {alias.asname: alias.name for alias in node.names if alias.asname}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             full_names |= {f"{node.module}.{alias.name}" for alias in node.names}
             short |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute):
-            first, *rest = ast.unparse(node).split(".")
-            full_names.add(".".join([short.get(first, first), *rest]))
-    return full_names
+    return full_names | {dotted(node, short) for node in attributes}
+
+
+def dotted(node: ast.expr, short: dict[str, str]) -> str:
+    """Return the full name of `a.b.c`; what is reached through anything else than a name has no first part."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value, short)}.{node.attr}"
+    return short.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
 
 def randomness(source: str) -> set[str]:

@@ -25,8 +25,11 @@ def python_files() -> list[Path]:
 
 
 def constants(path: Path) -> set[str]:
-    """The texts of a file that are values: not prose, and not names that a module exports."""
-    tree = ast.parse(path.read_text("utf-8"))
+    """The texts of a file that names an operator, and that are values: not prose, and not names that a module exports."""
+    text = path.read_text("utf-8")
+    if not any(name in text for name in OPERATORS):
+        return set()
+    tree = ast.parse(text)
     exported = {
         id(name)
         for node in ast.walk(tree)

@@ -128,6 +128,7 @@ def test_different_merging_rule_is_detected(wrong: Callable[[Column], list[list[
     assert decide(desk)["released"] != ENTRIES[SMALLER]["released"]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("metric", "freedom", "simulated"),
     [("MIS", 36, True), ("KLD", 8, True), ("MIS", 45, False), ("KLD", 9, False)],
@@ -147,6 +148,7 @@ class NewestFirst(RememberingController):
             pass
 
 
+@pytest.mark.long  # 2 s; every other planted fault is in every run
 def test_different_queue_order_is_detected() -> None:
     entry = "KLD|alpha=0.2|order=2"
     assert decide(controller(entry, NewestFirst)) != ENTRIES[entry]

@@ -259,6 +259,7 @@ def test_small_table_changes_at_the_published_size_or_never_steps_down() -> None
         assert total_table(baseline, weights, 0.2, paths=5_000, published=True).sizes[-1] == usual
 
 
+@pytest.mark.long  # the next test simulates a sparse table in every run
 def test_only_the_published_rule_steps_down_on_a_sparse_table() -> None:
     deviation = math.sqrt(2 * 99 * 1000)
     ours, theirs = (total_table(HUNDRED, THOUSAND, 0.2, published=each) for each in (False, True))

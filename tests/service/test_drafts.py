@@ -256,6 +256,7 @@ HOSTILE: dict[str, tuple[str, bytes]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_upload_is_refused_and_leaves_nothing(gate: Gate, name: str, caplog: Any) -> None:
     draft = gate.start()

@@ -1,6 +1,6 @@
 """What every test shares: one-time work (migrations of a new ledger, certificates of a client), commands, a fixed randomness.
 
-The tests of the ledger itself (`tests/ledger`) and all child processes run the migrations each time.
+Older and other ledgers, the files that import `full_migrations`, and all child processes run the migrations each time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def remembered_migrations() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def full_migrations() -> Iterator[None]:
-    """Migrate every ledger, in the folder that imports this fixture."""
+    """Migrate every ledger, in the file that imports this fixture."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "_migrate", MIGRATE)
         yield

@@ -232,6 +232,7 @@ for _ in range(8):
 """
 
 
+@pytest.mark.long  # two more processes
 def test_processes_share_a_snapshot_while_the_file_changes(tmp_path: Path) -> None:
     path, folder = write(tmp_path, HEADER + GOOD), tmp_path / "snapshots"
     command = [sys.executable, "-c", CHILD, str(path), str(folder), "2"]

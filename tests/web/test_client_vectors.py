@@ -122,6 +122,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FAULTS)
 def test_vectors_detect_planted_faults(name: str, tab: Page, site: Site) -> None:
     planted = name.replace(" ", "-")  # modules are kept by their address: each fault has its own
