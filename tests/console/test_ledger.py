@@ -94,16 +94,15 @@ def test_filter_is_in_the_url_and_matches_text_kinds_and_users(shared_console: C
 
 
 def test_form_that_is_sent_before_its_script_is_loaded_waits_for_it(shared_console: Console, sign_in: SignIn) -> None:
-    tab, held = sign_in(shared_console, OWNER, "/console"), list[Any]()
-    tab.route("**/static/ledger.js*", lambda route: held.append(route))
-    tab.goto(f"{shared_console.address}/console/ledger", wait_until="commit")
+    tab, scripts = sign_in(shared_console, OWNER, "/console"), list[Any]()
+    tab.route("**/static/ledger.js*", lambda route: scripts.append(route))
     with tab.expect_request("**/static/ledger.js*"):
-        pass
+        tab.goto(f"{shared_console.address}/console/ledger", wait_until="commit")
     tab.get_by_role("button", name="Verify all entries").click()
-    (script,) = held
+    (script,) = scripts
     script.continue_()
     tab.get_by_text("entries are valid").wait_for()
-    assert len(held) == 1, "the page was not loaded again"
+    assert len(scripts) == 1, "the page was not loaded again"
 
 
 @pytest.mark.parametrize("newest", ["true", "false"])

@@ -115,7 +115,7 @@ def test_events_are_counted_with_their_persons_columns(clinic: Policy, seed: int
     assert margin.sum() == sum(expected.values()) + several == table.size
 
 
-@pytest.mark.parametrize("seeds", [2, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [4, pytest.param(8, marks=pytest.mark.long)])
 def test_one_person_changes_at_most_the_stated_number_of_rows(clinic: Policy, seeds: int) -> None:
     largest = Counter[str]()
     for seed in range(seeds):
