@@ -149,6 +149,7 @@ def test_many_cells_are_paged_on_the_query_page(library: Library, sign_in: SignI
     assert files["y"] < table["y"], "the download comes first"
 
 
+@pytest.mark.long  # tests/service/test_library_routes.py does the same without a browser in every run
 def test_question_is_saved_shared_renamed_opened_and_put_on_a_dashboard(
     fresh_console: Console, sign_in: SignIn
 ) -> None:

@@ -42,6 +42,7 @@ def open_access_page(console: Console, tab: Page) -> None:
     tab.locator("#make").wait_for()
 
 
+@pytest.mark.long  # test_request_after_the_end_of_a_session_keeps_what_was_typed is in every run
 def test_idle_session_is_announced_and_keeps_what_was_typed(fresh_console: Console, visitor: Visitor) -> None:
     tab = visitor()
     open_access_page(fresh_console, tab)
@@ -153,6 +154,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
             yield running
 
 
+@pytest.mark.long  # tests/service/test_oidc.py signs in without a browser in every run
 def test_user_signs_in_with_an_account_and_signs_out_everywhere(gate: Gate, visitor: Visitor) -> None:
     """The whole way in a real browser: our page, the provider's login form, its consent, our console, and back out."""
     gate.provider.set(groups={"olga": ["stewards"]}, names={"olga": "Olga Owner"})

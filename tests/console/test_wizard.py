@@ -156,6 +156,7 @@ def test_steward_publishes_an_upload_and_an_analyst_gets_an_answer(
     assert empty_console.datasets["visits"].session.account.spent.value > 0
 
 
+@pytest.mark.long  # test_every_step_works_without_scripts is in every run
 def test_draft_is_resumed_at_any_step_and_its_policy_can_be_downloaded(
     empty_console: Console, visitor: Visitor
 ) -> None:

@@ -100,6 +100,7 @@ WRONG = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", WRONG)
 def test_fault_is_caught_by_the_test_that_detects_it(case: str, project: Path, reach: Reached) -> None:
     before, after, by = WRONG[case]

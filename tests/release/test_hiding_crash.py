@@ -69,7 +69,7 @@ def request_some(desk: HidingDesk, worker: int, *, turns: int) -> dict[str, Any]
     return outcomes
 
 
-@pytest.mark.long_for("postgres")
+@pytest.mark.long  # test_16_requesters_at_one_desk_share_commits is in every run
 def test_16_requesters_at_16_desks_get_the_same_outcomes(ledger_url: str) -> None:
     with open_session(ledger_url) as session:
         session.open_release()

@@ -387,6 +387,7 @@ def test_body_that_arrives_fast_enough_keeps_its_connection() -> None:
 HALF_OPEN = 1_500
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "start",
     [b"GET /health HT", b"", b"POST /v1/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"],

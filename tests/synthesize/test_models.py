@@ -412,7 +412,7 @@ print(peak(300_000), peak(3_000_000), peak(3_000_000, whole=True))
 """
 
 
-@pytest.mark.long_for("csv", "arrow", "forest")
+@pytest.mark.long  # 3 s or more; test_files_are_written_in_batches_and_contain_the_table is in every run
 @pytest.mark.parametrize(
     ("tables", "kind"),
     [(Margins(), "parquet"), (Margins(), "csv"), (Margins(), "arrow"), (DEFAULT, "parquet")],

@@ -147,6 +147,7 @@ def test_table_of_another_size_is_refused(tmp_path: Path) -> None:
         reproduce(path)
 
 
+@pytest.mark.long
 def test_page_contains_every_item_and_picture_and_loads_nothing(without_data: Reproduction) -> None:
     drawn = [(picture_bytes(picture.figure), picture.words) for picture in pictures(without_data.panels)]
     assert len(drawn) == 4

@@ -156,6 +156,7 @@ def test_default_is_within_fifteen_points_with_fewer_records(small: Accuracies) 
     assert small.own_gap < 15
 
 
+@pytest.mark.long_for("gaussian")
 def test_joint_reconstruction_beats_by_class_if_attributes_interact(small: Accuracies) -> None:
     """Of 30,000 records, against ByClass of 100,000 (functions 2 to 4)."""
     if small.function in (2, 3, 4):
@@ -163,6 +164,7 @@ def test_joint_reconstruction_beats_by_class_if_attributes_interact(small: Accur
         assert small.percent["best"] > reference(small.function, small.noise, 100)["by-class"] + 2
 
 
+@pytest.mark.long  # 2 s
 def test_reports_on_the_wrong_scale_are_detected() -> None:
     """A planted fault: half of each report is used instead of it."""
     rows, classes = balanced(2, 20_000, rng=np.random.default_rng(3))

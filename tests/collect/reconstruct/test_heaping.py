@@ -71,6 +71,7 @@ def test_rounding_moves_the_stated_share_to_the_nearest_multiple() -> None:
     assert rounding([17, 18, 19], 10, 1.0)[:, 0].tolist() == [1, 0, 0], "20 is outside of the grid"
 
 
+@pytest.mark.long  # 3 s
 @pytest.mark.claim
 def test_heaped_numbers_are_detected_with_their_base() -> None:
     """Held-out seeds, epsilon 4: 12 of 12 detected (z of 8.7 or more), with base 5, and an error below .6 of the plain one.
