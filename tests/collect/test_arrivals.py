@@ -28,8 +28,8 @@ from tidegate.policy.batches import BatchRule, read_batch
 from tidegate.policy.toml import collection_from_dict, parse_policy, write_policy
 
 DAY = timedelta(days=1)
-TOMORROW = datetime.now(UTC) + DAY
-MIDNIGHT = TOMORROW.replace(hour=0, minute=0, second=0, microsecond=0)
+LATER = datetime.now(UTC) + 2 * DAY  # tomorrow would be today in a run that passes midnight
+MIDNIGHT = LATER.replace(hour=0, minute=0, second=0, microsecond=0)
 SEED = int.from_bytes(os.urandom(4)) if os.environ.get("TIDEGATE_SEED") == "fresh" else 20261117
 
 
@@ -52,7 +52,7 @@ def test_received_report_waits_and_counts_only_in_its_batch(ledger_url: str, tmp
     assert survey.waiting == 100, "shown rounded down to a multiple of the minimum"
     again = survey.receive([sent[0]])
     assert (again.response().verdicts[0].verdict, again.again, again.batch, again.entry) == ("known", True, "", "")
-    assert survey.flush_if_due(now=TOMORROW) == 120
+    assert survey.flush_if_due(now=LATER) == 120
     assert survey.receive([sent[0]]).response().verdicts[0].verdict == "known"
     assert (survey.reports, survey.waiting) == (120, 0)
     for question in SHOPPERS.questions:
@@ -66,7 +66,7 @@ def test_entry_has_the_scheduled_time_and_a_random_name(ledger_url: str, tmp_pat
         url = ledger_url if folder == "a" else str(tmp_path / "other.ledger")
         session, survey = open_survey(url, tmp_path / folder)
         survey.receive(reports(0, 100))
-        survey.flush_if_due(now=TOMORROW)
+        survey.flush_if_due(now=LATER)
         [entry] = batch_entries(session)
         assert entry.at == entry.content()["scheduled"] == MIDNIGHT.isoformat(timespec="milliseconds")
         assert entry.question == ""
@@ -80,24 +80,24 @@ def test_entry_has_the_scheduled_time_and_a_random_name(ledger_url: str, tmp_pat
 def test_slot_counts_once_and_only_if_enough_reports_wait(ledger_url: str, tmp_path: Path) -> None:
     _, survey = open_survey(ledger_url, tmp_path / "r")
     survey.receive(reports(0, 99))
-    assert survey.flush_if_due(now=TOMORROW) == 0
+    assert survey.flush_if_due(now=LATER) == 0
     with pytest.raises(Unsupported, match="Fewer than 100 reports"):
         survey.flush()
     survey.receive(reports(99, 1))
     assert survey.flush_if_due(now=datetime.now(UTC)) == 0, "no slot began since the collection opened"
-    assert survey.flush_if_due(now=TOMORROW) == 100
+    assert survey.flush_if_due(now=LATER) == 100
     survey.receive(reports(100, 150))
-    assert survey.flush_if_due(now=TOMORROW) == 0, "this slot has its batch"
-    assert survey.flush_if_due(now=TOMORROW + DAY) == 150
+    assert survey.flush_if_due(now=LATER) == 0, "this slot has its batch"
+    assert survey.flush_if_due(now=LATER + DAY) == 150
 
 
 def test_close_counts_the_remainder_and_receives_no_more(ledger_url: str, tmp_path: Path) -> None:
     session, survey = open_survey(ledger_url, tmp_path / "r", replace(SHOPPERS, batch=read_batch("close")))
     batch = reports(0, 31, survey.collection)
     survey.receive(batch[:30])
-    assert survey.flush_if_due(now=TOMORROW) == 0
+    assert survey.flush_if_due(now=LATER) == 0
     with pytest.raises(Unsupported, match="counted when it closes"):
-        survey.flush(now=TOMORROW)
+        survey.flush(now=LATER)
     survey.close(user="olga")
     assert [entry.kind for entry in session.ledger.entries()] == ["genesis", "collection", "reports", "closing"]
     assert survey.reports == 30
@@ -121,7 +121,7 @@ def test_bulk_batch_and_waiting_store_never_count_a_report_twice(ledger_url: str
     survey.receive(reports(0, 150))
     receipt = survey.submit(reports(100, 100))
     assert (receipt.accepted, survey.reports) == (50, 50)
-    assert survey.flush_if_due(now=TOMORROW) == 150
+    assert survey.flush_if_due(now=LATER) == 150
     for question in SHOPPERS.questions:
         assert survey.counts(question).tolist() == tally(reports(0, 200), question)
     assert problems(session, survey) == []
@@ -141,7 +141,7 @@ def test_waiting_store_has_no_time_no_order_and_nothing_after_a_flush(tmp_path: 
             raw.execute("SELECT rowid FROM tidegate_waiting")
         stored = [name.hex() for (name,) in raw.execute("SELECT id FROM tidegate_waiting")]
     assert stored == sorted(sent_report["id"] for sent_report in sent)
-    survey.flush_if_due(now=TOMORROW)
+    survey.flush_if_due(now=LATER)
     assert Path(f"{url}-wal").stat().st_size == 0
     content = Path(url).read_bytes()
     assert not any(f'"age":{sent_report["answers"]["age"]},"shop"'.encode() in content for sent_report in sent), (
@@ -156,7 +156,7 @@ def test_nothing_stored_correlates_with_arrival(tmp_path: Path) -> None:
     arrival = {bytes.fromhex(sent_report["id"]): index for index, sent_report in enumerate(sent)}
     for start in range(0, len(sent), 100):
         survey.receive(sent[start : start + 100])
-    survey.flush_if_due(now=TOMORROW)
+    survey.flush_if_due(now=LATER)
     with sqlite3.connect(url) as raw:
         order = [arrival[name] for (name,) in raw.execute("SELECT id FROM tidegate_report_ids")]
     assert abs(np.corrcoef(order, np.arange(len(order)))[0, 1]) < 4 / np.sqrt(len(order))
@@ -231,7 +231,7 @@ def test_kill_after_the_segment_leaves_an_orphan_and_all_reports_waiting(ledger_
     child.kill()
     assert len(list((tmp_path / "r").rglob("*.parquet"))) == 1
     assert (survey.reports, survey._book.waiting, batch_entries(session)) == (0, 120, [])
-    assert survey.flush_if_due(now=TOMORROW) == 120
+    assert survey.flush_if_due(now=LATER) == 120
     assert problems(session, survey) == []
 
 
@@ -239,7 +239,7 @@ def flush_often(pipe: Any, url: str, location: Path) -> None:
     _, survey = open_survey(url, location)
     pipe.send("ready")
     pipe.recv()
-    pipe.send([survey.flush_if_due(now=TOMORROW) for _ in range(3)])
+    pipe.send([survey.flush_if_due(now=LATER) for _ in range(3)])
 
 
 @pytest.mark.long  # test_server_together.py has overlapping batches in every run
