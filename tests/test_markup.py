@@ -8,21 +8,17 @@ from pathlib import Path
 
 SOURCES = [Path(__file__).parent.parent / "src", Path(__file__).parent.parent / "papers" / "src"]
 EXCEPTION = Path("tidegate/charts/svg.py")
-ELEMENTS = (
-    r"(?:a|article|aside|b|body|br|button|circle|code|dd|details|div|dl|dt|em|figcaption|figure|footer|form|g|h[1-6]|head|header|"
+TAG = re.compile(
+    r"</?(?:a|article|aside|b|body|br|button|circle|code|dd|details|div|dl|dt|em|figcaption|figure|footer|form|g|h[1-6]|head|header|"
     r"html|i|img|input|label|li|line|link|main|meta|nav|ol|option|p|path|pre|rect|script|section|select|span|strong|style|"
-    r"summary|svg|table|tbody|td|text|th|thead|title|tr|ul)"
+    r"summary|svg|table|tbody|td|text|th|thead|title|tr|ul)(?:\s[^<>]*)?/?>"
 )
-START = re.compile(rf"</?{ELEMENTS}\b")
-TAG = re.compile(rf"</?{ELEMENTS}(?:\s[^<>]*)?/?>")
 
 
 def format_texts(path: Path) -> list[str]:
     """Return the constant parts of every f-string, %-format and str.format of a file."""
-    source, texts = path.read_text("utf-8"), []
-    if not START.search(source):
-        return texts
-    for node in ast.walk(ast.parse(source)):
+    texts = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.JoinedStr):
             texts.append("".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values))
         elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):

@@ -96,7 +96,7 @@ def forge(route: Route) -> None:
     route.continue_(post_data=json.dumps(content))
 
 
-@pytest.mark.long  # test_poll_pages.py, and test_form_poll.py of the other folder, have its parts in every run
+@pytest.mark.long  # test_poll_pages.py and tests/web/test_form_poll.py have its parts in every run
 def test_poll_from_builder_to_csv(council: Console, browser: Browser, sign_in: SignIn) -> None:
     steward = sign_in(council, OWNER, "/console", viewport={"width": 1280, "height": 900})
     steward.get_by_role("link", name="polls", exact=True).first.click()

@@ -140,7 +140,7 @@ def test_owner_ends_a_session(console: Console, sign_in: SignIn, visitor: Visito
     tab.get_by_text("olga ended a session of ana.").wait_for()
 
 
-@pytest.mark.long  # test_tour.py tests every page on a dark phone
+@pytest.mark.long  # the tour of all pages (test_tour.py) is long as well
 def test_access_page_is_accessible_in_every_width_and_theme(console: Console, sign_in: SignIn) -> None:
     tab = sign_in(console, OWNER, "/console/access")
     assert_accessible(tab, every=True)

@@ -148,7 +148,7 @@ class NewestFirst(RememberingController):
             pass
 
 
-@pytest.mark.long  # 2 s; every other planted fault is in every run
+@pytest.mark.long  # 2 s; other planted faults are in every run
 def test_different_queue_order_is_detected() -> None:
     entry = "KLD|alpha=0.2|order=2"
     assert decide(controller(entry, NewestFirst)) != ENTRIES[entry]

@@ -93,7 +93,7 @@ def test_both_clock_changes_of_ten_years_have_the_same_codes(zone: str, grid: An
         assert in_browser(tab, universe, values, -9, 99) == expected
 
 
-@pytest.mark.long  # the changes of the clock, below, are in every run
+@pytest.mark.long  # the changes of the clock, above, are in every run
 @pytest.mark.parametrize(("first", "last"), HALVES)
 def test_every_hour_of_ten_years_has_the_same_code(first: dt.date, last: dt.date, tab: Page) -> None:
     universe = Timestamp(first, last, "hour", "Europe/Paris")
